@@ -1,0 +1,62 @@
+"""Where things lie: the shared lake, the checkout's own workspace, the project."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from lake.errors import UsageError
+from lake.schema import project_files
+
+KINDS = ("traces", "web", "synthetic", "benchmark")
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders of one lake and one workspace.
+
+    Attributes:
+        home: `LAKE_HOME`, shared by people and CI: raw/, memo/, tables/, log/, refs/. A path, or an object-store URL.
+        workspace: `LAKE_WORKSPACE`, the DuckDB file that dbt builds in; the checkout's own.
+        project: the folder of dbt_project.yml.
+    """
+
+    home: str
+    workspace: Path
+    project: Path
+
+    def table(self, *parts: str) -> str:
+        """Return the URI of a place below home, such as `table("raw", "traces")`."""
+        return "/".join([self.home.rstrip("/"), *parts])
+
+
+def places(home: str | os.PathLike[str] | None = None) -> Places:
+    """Work out the places from an argument, else the environment, else the working directory.
+
+    Args:
+        home: overrides `LAKE_HOME`; default `.lake` below the project.
+
+    Returns:
+        Absolute places. The project is the nearest folder upwards that holds a dbt_project.yml, else our own files.
+    """
+    project = find_project()
+    base = project or Path.cwd()
+    chosen = str(home or os.environ.get("LAKE_HOME") or base / ".lake")
+    if "://" not in chosen:
+        chosen = str(Path(chosen).expanduser().resolve())
+    workspace = os.environ.get("LAKE_WORKSPACE") or base / ".lake" / "workspace.duckdb"
+    return Places(chosen, Path(workspace).expanduser().resolve(), project or project_files())
+
+
+def find_project() -> Path | None:
+    """Return the nearest folder from here upwards that holds a dbt_project.yml, or None."""
+    here = Path.cwd().resolve()
+    return next((f for f in [here, *here.parents] if (f / "dbt_project.yml").is_file()), None)
+
+
+def check_kind(kind: str) -> str:
+    """Return the kind, or say which there are."""
+    if kind not in KINDS:
+        raise UsageError(f"kind {kind!r} is none of {', '.join(KINDS)}. Pass one of these with --kind.")
+    return kind
