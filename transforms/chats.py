@@ -1,0 +1,81 @@
+"""The kernel `chat`: a landed record to its chats, pairs and spans in the common shape.
+
+One pure function per format, in `transforms/chat_formats/`; this module is the table of them and the walk over a batch.
+A record that its format's reader does not know is no error: it gives one unit with the problem `unreadable_shape`, so that
+it is counted and dropped by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from lake.errors import InternalError
+from transforms.chat_formats import openai_chat
+from transforms.chat_turns import UnreadableShape, refuse
+from transforms.chat_units import UNIT, Unit, unreadable
+from transforms.kernel import Kernel
+
+Reader = Callable[[object], list[Unit]]
+
+# A format's name is its module's, in lake/sources and here.
+FORMATS: Mapping[str, Reader] = {
+    "openai_chat": openai_chat.units,
+}
+
+
+def units_of(payload: str, format_name: str) -> list[Unit]:
+    """Read one record.
+
+    Args:
+        payload: the record as it landed, JSON text.
+        format_name: the format that landing found.
+
+    Returns:
+        Its units; at least one, except for records of span formats that are no part of a conversation.
+
+    Raises:
+        InternalError: no reader has the format's name.
+    """
+    reader = FORMATS.get(format_name)
+    if reader is None:
+        raise InternalError(
+            f"transforms.chats has no reader for format {format_name!r}; it has {', '.join(sorted(FORMATS))}. "
+            "Add the format's module to FORMATS."
+        )
+    try:
+        record = json.loads(payload, parse_constant=refuse)
+        if "\\u" in payload:
+            record = without_lone_surrogates(record)
+        return reader(record) or unreadable()
+    except (UnreadableShape, ValueError, RecursionError):
+        return unreadable()
+
+
+def without_lone_surrogates(value: object) -> object:
+    """Return a value whose texts are valid Unicode: half of a surrogate pair, which JSON can escape, becomes U+FFFD."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [without_lone_surrogates(v) for v in value]
+    if isinstance(value, dict):
+        return {str(without_lone_surrogates(k)): without_lone_surrogates(v) for k, v in value.items()}
+    return value
+
+
+def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Read a batch of records; row i of the result is row i of the input."""
+    payloads, formats = batch.column("payload").to_pylist(), batch.column("format").to_pylist()
+    units = [units_of(p, f) for p, f in zip(payloads, formats, strict=True)]
+    return pa.record_batch([pa.array(units, type=RESULTS.field("units").type)], schema=RESULTS)
+
+
+RESULTS = pa.schema([pa.field("units", pa.list_(UNIT))])
+CHAT = Kernel(
+    name="chat",
+    inputs=pa.schema([("payload", pa.string()), ("format", pa.string())]),
+    results=RESULTS,
+    compute=compute,
+)
