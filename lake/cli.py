@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from lake.errors import InternalError, LakeError
+from lake.errors import ContractError, InternalError, LakeError
 
 
 class Group(click.Group):
@@ -36,6 +36,32 @@ def print_json(value: Any) -> None:
     """Print one JSON document on stdout."""
     json.dump(value, sys.stdout, ensure_ascii=False, default=str)
     sys.stdout.write("\n")
+
+
+@main.group()
+def contract() -> None:
+    """Keep the files that follow from the contracts in step with them."""
+
+
+@contract.command("sync")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 and list the files that differ (for CI).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def contract_sync(check: bool, as_json: bool) -> None:
+    """Write models/**/*.yml (dbt) from contracts/**/*.yaml (ODCS)."""
+    from lake.config import places
+    from lake.contract import sync, unpaired
+
+    project = places().project
+    files = [str(f) for f in sync(project, check=check)]
+    alone = unpaired(project)
+    if as_json:
+        print_json({"files": files, "unpaired": alone})
+    else:
+        click.echo("".join(f"{'differs' if check else 'written'}: {f}\n" for f in files), nl=False)
+        click.echo("".join(f"unpaired: {line}\n" for line in alone), nl=False, err=True)
+    if check and (files or alone):
+        hint = "Run `lake contract sync` and commit the files." if files else "Write the missing half of each pair."
+        raise ContractError(f"{len(files)} files differ from their contracts, {len(alone)} stand alone. {hint}")
 
 
 __all__ = ["InternalError", "main", "print_json"]

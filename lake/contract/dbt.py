@@ -1,0 +1,152 @@
+"""dbt property files of a project, made in memory from its ODCS files.
+
+One file per contracted model, `models/<layer>/<table>.yml`; one for everything that is not built, `models/raw/raw.yml`
+(sources); one beside each kernel's model with the kernel's fingerprint, because dbt's state compares files and does not
+see the code that a Python model imports.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lake.contract import odcs
+from lake.contract.checks import duckdb_types
+from lake.errors import ContractError
+
+HEADER = "# Made by `lake contract sync` from {origin}; change that and run it again.\n"
+MARK = HEADER.split("{", maxsplit=1)[0]
+UNBUILT = ("raw", "log")  # layers that are written by the package and not by dbt
+
+
+def rendered(project: Path) -> dict[Path, str]:
+    """Return every dbt property file of a project, by its absolute path, as text.
+
+    Raises:
+        ContractError: a contract is wrong, or a model names no kernel.
+    """
+    tables = odcs.tables(project)
+    contracts = {t: odcs.read(project, t) for t in tables}
+    built = {t: c for t, c in contracts.items() if t.split("/")[0] not in UNBUILT}
+    memos = {f.stem.removeprefix("memo_"): f for f in sorted((project / "models").glob("*/memo_*.py"))}
+    files = {
+        project / "models" / f"{t}.yml": _text(f"contracts/{t}.yaml", {"models": [_model(c)]}) for t, c in built.items()
+    }
+    kernels = {name: _kernel(file, name) for name, file in memos.items()}
+    for name, file in memos.items():
+        body = {"models": [_memo_model(name, kernels[name])]}
+        files[file.with_suffix(".yml")] = _text(f"transforms/ (kernel {name})", body)
+    raw = [c for t, c in contracts.items() if t.startswith("raw/")]
+    sources = [{"name": "raw", "schema": "raw", "tables": [_source_table(c) for c in raw]}]
+    if kernels:
+        sources.append({"name": "memo", "schema": "memo", "tables": [_memo_table(n, k) for n, k in kernels.items()]})
+    if raw or kernels:
+        files[project / "models" / "raw" / "raw.yml"] = _text("contracts/raw/ and transforms/", {"sources": sources})
+    return files
+
+
+def unpaired(project: Path) -> list[str]:
+    """Return what stands alone: contracts without a model, and models that people read without a contract."""
+    found = [*(project / "models").glob("*/*.sql"), *(project / "models").glob("*/*.py")]
+    models = {f"{f.parent.name}/{f.stem}" for f in found if not f.name.startswith("memo_")}
+    contracted = {t for t in odcs.tables(project) if t.split("/")[0] not in UNBUILT}
+    lonely = [f"contracts/{t}.yaml has no model models/{t}.sql" for t in sorted(contracted - models)]
+    return lonely + [f"models/{t} has no contract contracts/{t}.yaml" for t in sorted(models - contracted)]
+
+
+def _model(contract: dict[str, Any]) -> dict[str, Any]:
+    table = contract["schema"][0]
+    is_table = table["physicalType"] == "table"
+    types = duckdb_types(table["properties"])
+    config = {
+        "contract": {"enforced": True},
+        "on_schema_change": "fail",
+        "meta": {"contract_version": contract["version"]},
+    }
+    columns = [_column(p, types[p["name"]], constraints=is_table) for p in table["properties"]]
+    return {"name": table["name"], "description": table["description"], "config": config, "columns": columns}
+
+
+def _column(prop: dict[str, Any], data_type: str, constraints: bool) -> dict[str, Any]:
+    column: dict[str, Any] = {"name": prop["name"], "data_type": data_type}
+    if prop.get("description"):
+        column["description"] = prop["description"]
+    if prop.get("required") and constraints:
+        column["constraints"] = [{"type": "not_null"}]
+    tests: list[Any] = ["not_null"] if prop.get("required") and not constraints else []
+    tests += _tests(prop)
+    if tests:
+        column["data_tests"] = tests
+    return column
+
+
+def _tests(prop: dict[str, Any]) -> list[Any]:
+    tests: list[Any] = ["unique"] if prop.get("unique") or prop.get("primaryKey") else []
+    for rule in prop.get("quality", []):
+        if rule.get("metric") == "invalidValues":
+            values = rule["arguments"]["validValues"]
+            quote = all(isinstance(v, str) for v in values)
+            tests.append({"accepted_values": {"arguments": {"values": values, "quote": quote}}})
+    for link in prop.get("relationships", []):
+        to, key = link["to"].split(".")
+        tests.append({"relationships": {"arguments": {"to": f"ref('{to}')", "field": key}}})
+    return tests
+
+
+def _source_table(contract: dict[str, Any]) -> dict[str, Any]:
+    table = contract["schema"][0]
+    types = duckdb_types(table["properties"])
+    # No not_null tests: `lake/table.py` refuses nulls as it writes, and the same rows would be read again at every build.
+    columns = [_column({**p, "required": False}, types[p["name"]], constraints=True) for p in table["properties"]]
+    return {"name": table["name"], "description": table["description"], "columns": columns}
+
+
+def _kernel(file: Path, name: str) -> Any:
+    """Return the kernel that a memo model hands over, found by the model's imports from `transforms`."""
+    from transforms.kernel import Kernel
+
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "transforms":
+            for value in vars(importlib.import_module(str(node.module))).values():
+                if isinstance(value, Kernel) and value.name == name:
+                    return value
+    raise ContractError(
+        f"{file.name} imports no Kernel named {name!r} from transforms. Expected `from transforms.<module> import ...` "
+        f"with Kernel(name={name!r}, ...) in that module."
+    )
+
+
+def _memo_model(name: str, kernel: Any) -> dict[str, Any]:
+    from lake.memo import fingerprint
+
+    return {
+        "name": f"memo_{name}",
+        "description": f"Computes what memo.{name} lacks for this build. One row per build.",
+        "config": {"meta": {"fingerprint": fingerprint(kernel)}},
+    }
+
+
+def _memo_table(name: str, kernel: Any) -> dict[str, Any]:
+    fields = [("key", "VARCHAR"), ("fingerprint", "VARCHAR"), *_kernel_types(kernel).items()]
+    return {
+        "name": name,
+        "description": f"Results of the kernel {name} so far. One row per key and fingerprint.",
+        "columns": [{"name": n, "data_type": t} for n, t in fields],
+    }
+
+
+def _kernel_types(kernel: Any) -> dict[str, str]:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        relation = connection.from_arrow(kernel.results.empty_table())
+        return {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
+
+
+def _text(origin: str, body: dict[str, Any]) -> str:
+    dumped = yaml.safe_dump({"version": 2, **body}, sort_keys=False, allow_unicode=True, width=1000)
+    return HEADER.format(origin=origin) + dumped

@@ -1,0 +1,201 @@
+"""Read ODCS files, and refuse those that say something we would not keep.
+
+A contract is the truth of a table, so a key that nobody reads would be a promise that nobody checks: unknown keys, unknown
+rules and unknown types are errors here, before anything is made from the file. Reading all contracts takes milliseconds.
+Follows the Open Data Contract Standard 3.1 (Bitol, 2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lake.errors import ContractError, NotFoundError
+from lake.schema import data_type
+
+# Keys that we read, and keys of the standard that are prose for people.
+ROOT_KEYS = {"apiVersion", "kind", "id", "name", "version", "status", "description", "schema", "tags", "team"}
+TABLE_KEYS = {"name", "logicalType", "physicalType", "description", "properties", "quality", "tags", "customProperties"}
+PROPERTY_KEYS = {
+    *("name", "businessName", "description", "classification", "examples", "tags", "customProperties"),
+    *("logicalType", "physicalType", "logicalTypeOptions", "required", "unique", "primaryKey", "primaryKeyPosition"),
+    *("items", "properties", "quality", "relationships"),
+}
+OPTION_KEYS = {"pattern", "minLength", "maxLength", "minimum", "maximum"}
+BOUNDS = {
+    "mustBe": "=",
+    "mustNotBe": "<>",
+    "mustBeGreaterThan": ">",
+    "mustBeGreaterOrEqualTo": ">=",
+    "mustBeLessThan": "<",
+    "mustBeLessOrEqualTo": "<=",
+}
+RULE_KEYS = {"name", "description", "type", "metric", "arguments", "query", "dimension", "severity", *BOUNDS}
+METRICS = {"rowCount": set(), "invalidValues": {"validValues"}, "duplicateValues": {"properties"}}
+STATUSES = ("proposed", "draft", "active", "deprecated", "retired")
+
+
+def tables(project: Path) -> list[str]:
+    """Return the tables that have a contract, as `layer/name`, sorted."""
+    found = (project / "contracts").glob("*/*.yaml")
+    return sorted(f"{f.parent.name}/{f.stem}" for f in found)
+
+
+def read(project: Path, table: str) -> dict[str, Any]:
+    """Load one contract and check its structure.
+
+    Args:
+        project: folder that holds contracts/.
+        table: layer and name, such as `curated/examples`.
+
+    Returns:
+        The parsed file.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ContractError: it is no YAML, or it is no contract that we can keep; the message names the place.
+    """
+    path = project / "contracts" / f"{table}.yaml"
+    if not path.is_file():
+        raise NotFoundError(f"no contract {path}; expected one ODCS file per table under contracts/. Write it there.")
+    try:
+        loaded = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ContractError(f"contracts/{table}.yaml is not YAML: {error}. Mend it there.") from error
+    problems = list(find_problems(table, loaded))
+    if problems:
+        raise ContractError(f"contracts/{table}.yaml: {'; '.join(problems)}. Mend it there; nothing was written.")
+    return dict(loaded)
+
+
+def find_problems(table: str, contract: Any) -> Iterator[str]:
+    """Yield what is wrong with a parsed contract, each with its place, what was found and what was expected."""
+    if not isinstance(contract, Mapping):
+        yield f"holds {type(contract).__name__}, expected a mapping"
+        return
+    dotted = table.replace("/", ".")
+    yield from _unknown("the file", contract, ROOT_KEYS)
+    expected = {"kind": ("DataContract",), "id": (dotted,), "name": (dotted,), "status": STATUSES}
+    for key, allowed in expected.items():
+        if contract.get(key) not in allowed:
+            yield f"{key} is {contract.get(key)!r}, expected {' or '.join(allowed)}"
+    if not str(contract.get("apiVersion", "")).startswith("v3."):
+        yield f"apiVersion is {contract.get('apiVersion')!r}, expected v3.1.0"
+    parts = str(contract.get("version", "")).split(".")
+    if len(parts) != 3 or not all(p.isdigit() for p in parts):
+        yield f"version is {contract.get('version')!r}, expected three numbers such as 1.0.0"
+    schema = contract.get("schema")
+    if not isinstance(schema, list) or len(schema) != 1 or not isinstance(schema[0], Mapping):
+        yield "schema must be a list of exactly one table"
+        return
+    yield from _table_problems(table.split("/")[-1], schema[0])
+
+
+def _table_problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unknown("the table", table, TABLE_KEYS)
+    if table.get("name") != name:
+        yield f"the table is named {table.get('name')!r}, expected {name!r} as the file"
+    if table.get("physicalType") not in ("table", "view"):
+        yield f"physicalType is {table.get('physicalType')!r}, expected table or view"
+    last = str(table.get("description", "")).strip().rstrip(".").rsplit(". ", 1)[-1]
+    if not last.startswith("One row per "):
+        yield "the table's description must end with its grain, 'One row per ...'"
+    properties = table.get("properties")
+    if not isinstance(properties, list) or not properties:
+        yield "the table has no properties"
+        return
+    yield from _properties_problems("", properties)
+    names = {p.get("name") for p in properties if isinstance(p, Mapping)}
+    for rule in table.get("quality", []):
+        yield from _rule_problems(f"a rule of {name}", rule, column=None, names=names)
+
+
+def _properties_problems(parent: str, properties: Any) -> Iterator[str]:
+    if not isinstance(properties, list) or not properties:
+        yield f"{parent or 'the table'} needs a list of properties"
+        return
+    seen: set[str] = set()
+    for prop in properties:
+        name = prop.get("name") if isinstance(prop, Mapping) else None
+        if not isinstance(name, str) or not name:
+            yield f"a property of {parent or 'the table'} has no name: {prop!r}"
+            continue
+        if name.lower() in seen:
+            yield f"property {parent}{name} is there twice"
+        seen.add(name.lower())
+        yield from _property_problems(f"{parent}{name}", prop)
+
+
+def _property_problems(place: str, prop: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unknown(place, prop, PROPERTY_KEYS)
+    top = not any(c in place for c in ".[")
+    logical = prop.get("logicalType")
+    for key in ("required", "unique", "primaryKey"):
+        if not isinstance(prop.get(key, False), bool):
+            yield f"{place}: {key} is {prop[key]!r}, expected true or false"
+    for key in ("unique", "primaryKey", "quality", "relationships", "logicalTypeOptions"):
+        if key in prop and not top:
+            yield f"{place}: {key} is for columns, not for what lies inside one"
+    if logical == "array":
+        if not isinstance(prop.get("items"), Mapping):
+            yield f"{place} is an array without items"
+            return
+        yield from _property_problems(f"{place}[]", prop["items"])
+    elif logical == "object":
+        yield from _properties_problems(f"{place}.", prop.get("properties"))
+    else:
+        try:
+            data_type({**prop, "name": place, "logicalType": logical})
+        except ContractError as error:
+            yield str(error).removesuffix(" Change it in the contract.").rstrip(".")
+    yield from _unknown(f"{place}.logicalTypeOptions", prop.get("logicalTypeOptions", {}), OPTION_KEYS)
+    for rule in prop.get("quality", []):
+        yield from _rule_problems(f"a rule of {place}", rule, column=place, names=set())
+    for relation in prop.get("relationships", []):
+        if set(relation) - {"type", "to"} or str(relation.get("to", "")).count(".") != 1:
+            yield f"{place}: relationship {relation!r}, expected to: table.column"
+
+
+def _rule_problems(place: str, rule: Any, column: str | None, names: set[Any]) -> Iterator[str]:
+    if not isinstance(rule, Mapping):
+        yield f"{place} is {rule!r}, expected a mapping"
+        return
+    yield from _unknown(place, rule, RULE_KEYS)
+    kind = rule.get("type", "library")
+    if kind == "text":
+        return
+    if kind not in ("library", "sql"):
+        yield f"{place} has type {kind!r}, expected library, sql or text"
+        return
+    bounds = [b for b in BOUNDS if b in rule]
+    if len(bounds) != 1:
+        yield f"{place} has {bounds or 'no bound'}, expected exactly one of {', '.join(BOUNDS)}"
+    if kind == "sql":
+        if not rule.get("name") or "${object}" not in str(rule.get("query", "")):
+            yield f"{place} needs a name and a query over ${{object}} that gives one number"
+        return
+    metric, arguments = rule.get("metric"), rule.get("arguments", {})
+    if metric not in METRICS:
+        yield f"{place} has metric {metric!r}, expected one of {', '.join(METRICS)} (required and unique stand at the column)"
+        return
+    yield from _unknown(place, arguments, METRICS[metric])
+    if (metric == "invalidValues") != (column is not None):
+        yield f"{place}: {metric} belongs to {'a column' if column is None else 'the table'}"
+    elif metric == "invalidValues" and (not arguments.get("validValues") or rule.get("mustBe") != 0):
+        yield f"{place} needs arguments.validValues and mustBe: 0"
+    elif metric == "duplicateValues":
+        columns = arguments.get("properties") or []
+        if rule.get("mustBe") != 0 or not columns or not set(columns) <= names:
+            yield f"{place} needs arguments.properties, columns of this table, and mustBe: 0"
+
+
+def _unknown(place: str, found: Any, known: set[str]) -> Iterator[str]:
+    if not isinstance(found, Mapping):
+        yield f"{place} is {found!r}, expected a mapping"
+        return
+    for key in found:
+        if key not in known:
+            yield f"{place} has an unknown key {key!r}"
