@@ -2,7 +2,7 @@
 
 The media type says what the payload is: an HTTP message (head and body are split, codings undone, then the body by its
 own type), markup (main text by trafilatura, else all visible text), a row of a table (its text column), anything else
-text. Codecs are found in `transforms.decoding`. Text comes out without NUL and lone surrogates and with `\\n` line ends,
+text. Codecs are found in `transforms.decoding`. Text comes out without NUL and lone surrogates, with `\\n` line ends,
 and UTF-8 that was read as windows-1252 and encoded again is put right; `repair` names what was mended, joined by
 commas, in this order: bom, truncated, replaced, mojibake, surrogate, nul, crlf. Media types that are no text (images,
 PDF, archives) and bytes that no codec explains give an empty text and the problem `undecodable`; a row without a text

@@ -19,10 +19,11 @@ META_CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([A-Za-z0-9
 XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_:.\-]{2,40})")
 OPENS_LIKE_HTML = re.compile(rb"^\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 INVISIBLE = ("script", "style", "noscript", "template", "head", "svg", "iframe", "object")
-BLOCKS = frozenset(
-    "address article aside blockquote br dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header "
-    "hr li main nav ol option p pre section table td th tr ul title item entry description summary".split()
-)
+BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figcaption", "figure",
+    "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "option", "p",
+    "pre", "section", "table", "td", "th", "tr", "ul", "title", "item", "entry", "description", "summary",
+})  # fmt: skip
 
 
 def declared_charsets(data: bytes) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Markdown, MDX and plain text, one file each: everything that is no binary file and no other format.
 
-The bytes land as they are, in whatever encoding; `transforms.document_text` finds it. Where the name has no known suffix,
-the media type is a guess, and carries the name beside it (RFC 2183): for texts in the encoding of a font
+The bytes land as they are, in whatever encoding; `transforms.document_text` finds it. Where the name has no known
+suffix, the media type is a guess, and carries the name beside it (RFC 2183): for texts in the encoding of a font
 (`Bhojpuri-Agra`) the name is the only place that says so.
 """
 
@@ -28,7 +28,8 @@ SUFFIXES = {
 # First bytes of what is no text: images, archives, fonts, Parquet, executables, SQLite, PDF.
 BINARY = (
     b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"wOFF",
-    b"wOF2", b"PAR1", b"\x7fELF", b"SQLite format 3\x00", b"%PDF-", b"OggS", b"ID3", b"RIFF", b"MZ\x90", b"\xca\xfe\xba\xbe",
+    b"wOF2", b"PAR1", b"\x7fELF", b"SQLite format 3\x00", b"%PDF-", b"OggS", b"ID3", b"RIFF", b"MZ\x90",
+    b"\xca\xfe\xba\xbe",
 )  # fmt: skip
 CONTROLS = bytes(set(range(32)) - {8, 9, 10, 12, 13, 27})
 
