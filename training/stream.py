@@ -1,0 +1,98 @@
+"""LakeStream: a table of a release as a torch IterableDataset whose order, resume and sharing are exact.
+
+    stream = LakeStream(TokenCache, Order, batch_size=32, batches=1000, rank=0, world=1)
+
+The tokenised rows lie in a cache (`training.tokens`), their order is arithmetic (`training.order`); what is left is to
+read the places of this rank and worker. A stream knows how many batches it gives, gives them once, and says so when it
+is asked again: a trainer that restarts a pass silently trains rows twice (transformers#33544).
+
+This module imports torch; import it where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lake.errors import InternalError, MissingExtraError, UsageError
+from training.order import Order, Position, share
+from training.tokens import TokenCache
+
+try:
+    from torch.utils.data import IterableDataset, get_worker_info
+except ImportError as error:
+    raise MissingExtraError("torch", "train") from error
+
+
+class LakeStream(IterableDataset):  # type: ignore[type-arg]
+    """Rows of a table in the order of (digest, seed, epoch), from a position on.
+
+    Args:
+        cache: the tokenised rows.
+        max_length: rows of more tokens are left out; None takes all.
+        seed: of the order.
+        batch_size: rows of a global batch, all ranks together.
+        batches: global batches that this stream gives; it spans as many epochs as they need.
+        start: where it begins.
+        rank: this process, of `world`.
+        world: number of processes.
+
+    Iterating gives `{"input_ids", "labels": int64 arrays, "row": int}`; `ids` turns rows into row ids.
+    """
+
+    def __init__(
+        self,
+        cache: TokenCache,
+        *,
+        max_length: int | None,
+        seed: int,
+        batch_size: int,
+        batches: int,
+        start: Position | None = None,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        if batches < 0 or batch_size < 1:
+            raise UsageError(f"{batches} batches of {batch_size} rows were asked for; expected positive numbers.")
+        lengths = cache.lengths
+        fits = lengths <= (max_length if max_length is not None else lengths.max(initial=0))
+        self.cache = cache
+        self.too_long = cache.ids((~fits).nonzero()[0])
+        self.order = Order(fits.nonzero()[0], cache.meta["digest"], seed)
+        self.batch_size, self.batches, self.rank, self.world = batch_size, batches, rank, world
+        self.start = self.order.place(start or Position())
+        self.started = False
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Give this rank's and worker's rows.
+
+        Raises:
+            InternalError: it was started before.
+        """
+        if self.started:
+            raise InternalError("the stream was started a second time; rows would train twice. Open a new one.")
+        self.started = True
+        return self._rows()
+
+    def rows_of(self, batch: int) -> list[int]:
+        """Return the rows of a global batch, counted from the stream's start: what should train."""
+        first = self.start + batch * self.batch_size
+        return [int(r) for r in self.order.take(first, first + self.batch_size)]
+
+    def position(self, rows: int) -> Position:
+        """Return the position behind `rows` rows of this stream."""
+        return self.order.position(self.start + rows)
+
+    def ids(self, rows: list[int]) -> list[str]:
+        """Return the row ids of some rows."""
+        import numpy as np
+
+        return self.cache.ids(np.asarray(rows, dtype=np.int64))
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        info = get_worker_info()
+        worker, workers = (info.id, info.num_workers) if info else (0, 1)
+        for first, last in share(self.batches, self.batch_size, self.rank, self.world, worker, workers):
+            for row in self.order.take(self.start + first, self.start + last):
+                input_ids, labels = self.cache.row(int(row))
+                yield {"input_ids": input_ids, "labels": labels, "row": int(row)}

@@ -1,0 +1,73 @@
+"""A published table as training sees it: its release, digest, contract version, columns and id column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake.errors import InternalError, NotFoundError, UsageError
+from lake.query import Lake
+from lake.refs import Release
+from lake.schema import contract, project_files
+from lake.table import snapshot
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a release.
+
+    Attributes:
+        name: plain name, such as `train_sft`.
+        release: the release it is read from.
+        digest: of its content, whatever its files.
+        rows: number of rows.
+        contract_version: that it was audited under.
+        columns: in the contract's order.
+        key: column of the row ids.
+    """
+
+    name: str
+    release: Release
+    digest: str
+    rows: int
+    contract_version: str
+    columns: tuple[str, ...]
+    key: str
+
+
+def open_table(lake: Lake, name: str, ref: str | int | None = None) -> Table:
+    """Find a published table.
+
+    Args:
+        lake: where.
+        name: plain name.
+        ref: number or tag of the release; default the last.
+
+    Raises:
+        NotFoundError: no such release or table.
+        UsageError: its rows have no single id column.
+    """
+    release = lake.release(ref)
+    held = release.table(name)
+    found = snapshot(release.uri(name), held.version)
+    if found is None:
+        raise InternalError(f"{release.uri(name)} is gone; release {release.number} names it. Restore a backup.")
+    columns = tuple(found.schema.names)
+    return Table(name, release, held.digest, held.rows, held.contract_version, columns, _key(name, columns))
+
+
+def _key(name: str, columns: tuple[str, ...]) -> str:
+    """Return the id column: the contract's primary key, else `example_id`."""
+    for path in sorted((project_files() / "contracts").glob(f"*/{name}.yaml")):
+        try:
+            properties = contract(f"{path.parent.name}/{name}")["schema"][0]["properties"]
+        except NotFoundError:
+            continue
+        keys = [p["name"] for p in properties if p.get("primaryKey")]
+        if len(keys) == 1 and keys[0] in columns:
+            return str(keys[0])
+    if "example_id" in columns:
+        return "example_id"
+    raise UsageError(
+        f"{name} has no single column as primary key and no `example_id`, so its rows have no order. "
+        "Export and train tables whose contract names one."
+    )
