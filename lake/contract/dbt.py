@@ -100,7 +100,7 @@ def _tests(prop: dict[str, Any]) -> list[Any]:
 def _source_table(contract: dict[str, Any]) -> dict[str, Any]:
     table = contract["schema"][0]
     types = duckdb_types(table["properties"])
-    # No not_null tests: `lake/table.py` refuses nulls as it writes, and the same rows would be read again at every build.
+    # No not_null tests: `lake/table.py` refuses nulls as it writes; every build would read the same rows again.
     columns = [_column({**p, "required": False}, types[p["name"]], constraints=True) for p in table["properties"]]
     return {"name": table["name"], "description": table["description"], "columns": columns}
 

@@ -1,7 +1,7 @@
 """Read ODCS files, and refuse those that say something we would not keep.
 
-A contract is the truth of a table, so a key that nobody reads would be a promise that nobody checks: unknown keys, unknown
-rules and unknown types are errors here, before anything is made from the file. Reading all contracts takes milliseconds.
+A contract is the truth of a table, so a key that nobody reads would be a promise that nobody checks: unknown keys,
+unknown rules and unknown types are errors here, before anything is made from the file.
 Follows the Open Data Contract Standard 3.1 (Bitol, 2025).
 """
 
@@ -179,7 +179,8 @@ def _rule_problems(place: str, rule: Any, column: str | None, names: set[Any]) -
         return
     metric, arguments = rule.get("metric"), rule.get("arguments", {})
     if metric not in METRICS:
-        yield f"{place} has metric {metric!r}, expected one of {', '.join(METRICS)} (required and unique stand at the column)"
+        known = f"expected one of {', '.join(METRICS)} (required and unique stand at the column)"
+        yield f"{place} has metric {metric!r}, {known}"
         return
     yield from _unknown(place, arguments, METRICS[metric])
     if (metric == "invalidValues") != (column is not None):

@@ -1,8 +1,8 @@
 """A Soda 4 contract of a table, made in memory from its ODCS file.
 
-Soda passes when nothing was evaluated, so whoever runs it compares the results with `lake.contract.declared`: one result
-PASSED for the schema, and one for each declared check, by name. Soda Core 4 is under the Elastic License 2.0 and comes with
-the extra `soda`; nothing here imports it.
+Soda passes when nothing was evaluated, so whoever runs it compares the results with `lake.contract.declared`: one
+result PASSED for the schema (SCHEMA_CHECK), and one for each declared check, by name. Soda Core 4 is under the Elastic
+License 2.0 and comes with the extra `soda`; nothing here imports it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def soda_contract(table: str, schema: str = "main", project: Path | None = None)
         project: folder of contracts/; default the present project's.
 
     Returns:
-        A contract for a data source named `lake`: column names, order and types as far as Soda tells them apart, and every
-        check of `declared(table, schema, project)` under its name.
+        A contract for a data source named `lake`: column names, order and types as far as Soda tells them apart, and
+        every check of `declared(table, schema, project)` under its name.
     """
     project = project or places().project
     body = odcs.read(project, table)["schema"][0]

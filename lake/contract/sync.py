@@ -1,7 +1,7 @@
 """Write the files that follow from the contracts, or say which differ.
 
-Everything is made in memory first: a contract that is wrong, or a file of the same name that somebody wrote by hand, stops
-the sync before the first byte is written. Files are replaced whole and only where they differ.
+Everything is made in memory first: a contract that is wrong, or a file of the same name that somebody wrote by hand,
+stops the sync before the first byte is written. Files are replaced whole and only where they differ.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def sync(project: Path, check: bool = False) -> list[Path]:
         check: write nothing.
 
     Returns:
-        The files that differed (and, without `check`, do no longer), relative to the project, sorted. Files whose contract
-        is gone are among them, and are deleted.
+        The files that differed (and, without `check`, do no longer), relative to the project, sorted. Files whose
+        contract is gone are among them, and are deleted.
 
     Raises:
         ContractError: a contract is wrong, or a file that is not ours stands where one has to be written.

@@ -98,5 +98,5 @@ def test_a_file_that_is_no_yaml_is_a_contract_error_that_names_it(tmp_path: Path
     with pytest.raises(ContractError, match=r"contracts/x/t\.yaml is not YAML"):
         odcs.read(tmp_path, "x/t")
     (tmp_path / "contracts" / "x" / "t.yaml").write_text(yaml.safe_dump({**sound(), "id": "y.t"}))
-    with pytest.raises(ContractError, match="id is 'y.t'.*nothing was written"):
+    with pytest.raises(ContractError, match=r"id is 'y\.t'.*nothing was written"):
         odcs.read(tmp_path, "x/t")

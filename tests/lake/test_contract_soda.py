@@ -28,7 +28,10 @@ schema:
     quality:
       - {name: the zoo is not empty, metric: rowCount, mustBeGreaterThan: 0}
       - {metric: duplicateValues, arguments: {properties: [house, name]}, mustBe: 0}
-      - {name: no animal is its own keeper, type: sql, query: 'select count(*) from ${object} where id = name', mustBe: 0}
+      - name: no animal is its own keeper
+        type: sql
+        query: select count(*) from ${object} where id = name
+        mustBe: 0
     properties:
       - {name: id, logicalType: string, required: true, primaryKey: true}
       - {name: name, logicalType: string, logicalTypeOptions: {pattern: '^[A-Z]', maxLength: 8}}
@@ -47,7 +50,8 @@ schema:
               logicalType: array
               items: {logicalType: string, required: true}
 """
-GOOD = "('1', 'Tom', 'cat', 'h', 3, [{day: date '2026-01-01', guests: ['a', 'b']}, {day: date '2026-01-02', guests: null}])"
+VISITS = "[{day: date '2026-01-01', guests: ['a', 'b']}, {day: date '2026-01-02', guests: null}]"
+GOOD = f"('1', 'Tom', 'cat', 'h', 3, {VISITS})"
 COLUMNS = (
     "id varchar, name varchar, kind varchar, house varchar, age {age}, visits struct({day} date, guests varchar[])[]"
 )

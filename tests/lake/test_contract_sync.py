@@ -95,7 +95,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "models/zoo/animals.sql").write_text(MODEL)
     (tmp_path / "models/staging/zoo/houses.sql").write_text("select 'h' as house_id")
     (tmp_path / "dbt_project.yml").write_text(
-        "name: zoo\nprofile: zoo\nmodels: {zoo: {zoo: {+materialized: table}}}\nflags: {send_anonymous_usage_stats: false}\n"
+        "name: zoo\nprofile: zoo\nmodels: {zoo: {zoo: {+materialized: table}}}\n"
+        "flags: {send_anonymous_usage_stats: false}\n"
     )
     profile = {"zoo": {"target": "t", "outputs": {"t": {"type": "duckdb", "path": str(tmp_path / "zoo.duckdb")}}}}
     (tmp_path / "profiles.yml").write_text(yaml.safe_dump(profile))
