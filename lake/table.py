@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.fs
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -148,9 +148,7 @@ def commit(
     if not adds and not removes:
         return base
     now = int(time.time() * 1000)
-    actions: list[AddAction | RemoveAction] = [
-        AddAction(f.name, f.size, {}, now, True, json.dumps(f.stats, ensure_ascii=False)) for f in adds
-    ]
+    actions: list[AddAction | RemoveAction] = [*_adds(adds)]
     for path in removes:
         if path not in base.files:
             raise InternalError(f"{path} is no file of {base.uri} version {base.version}.")
@@ -209,7 +207,31 @@ def restore(base: Snapshot, version: int, note: Mapping[str, str] | None = None)
         handle.restore(version, commit_properties=_properties(note))
     except CommitFailedError as error:
         raise _conflict(base, error) from error
-    return _state(base.uri, DeltaTable(base.uri))
+    return _state(base.uri, DeltaTable(base.uri, version=base.version + 1))
+
+
+def replace(
+    base: Snapshot, schema: pa.Schema, adds: Sequence[NewFile], note: Mapping[str, str] | None = None
+) -> Snapshot:
+    """Put new files of another schema in place of all that there are, in one commit.
+
+    Args:
+        base: the newest version, as it was read.
+        schema: canonical Arrow schema of the new files.
+        adds: files of `write`, none of them in `base`.
+        note: facts for the commit's metadata.
+
+    Raises:
+        CommitConflict: somebody committed after `base`.
+    """
+    handle = DeltaTable(base.uri, version=base.version)
+    try:
+        handle.create_write_transaction(
+            _adds(adds), mode="overwrite", schema=Schema.from_arrow(schema), commit_properties=_properties(note)
+        )
+    except CommitFailedError as error:
+        raise _conflict(base, error) from error
+    return Snapshot(base.uri, base.version + 1, tuple(f.path for f in adds), schema)
 
 
 def vacuum(uri: str, keep_versions: Sequence[int], min_age_hours: float = 24, dry_run: bool = False) -> list[str]:
@@ -268,6 +290,11 @@ def _described(schema: pa.Schema, name: str) -> str:
     return f"{schema.field(name).type}{'' if schema.field(name).nullable else ' not null'}"
 
 
+def _adds(files: Sequence[NewFile]) -> list[AddAction]:
+    now = int(time.time() * 1000)
+    return [AddAction(f.name, f.size, {}, now, True, json.dumps(f.stats, ensure_ascii=False)) for f in files]
+
+
 def _properties(note: Mapping[str, str] | None) -> CommitProperties:
     return CommitProperties(custom_metadata=dict(note or {}) or None, max_commit_retries=0)
 
@@ -287,4 +314,6 @@ def _open(uri: str) -> DeltaTable | None:
 
 
 def _state(uri: str, handle: DeltaTable) -> Snapshot:
-    return Snapshot(uri, handle.version(), tuple(handle.file_uris()), pa.schema(handle.schema().to_arrow()))
+    # Files lie flat; delta-rs itself gives their paths percent-encoded, and a folder "My lake" is then not found.
+    files = tuple(f"{uri.rstrip('/')}/{path.rsplit('/', 1)[-1]}" for path in handle.file_uris())
+    return Snapshot(uri, handle.version(), files, pa.schema(handle.schema().to_arrow()))
