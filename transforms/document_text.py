@@ -78,7 +78,7 @@ def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=RESULTS)
 
 
-KERNEL = Kernel("document_text", INPUTS, RESULTS, compute)
+DOCUMENT_TEXT = Kernel("document_text", INPUTS, RESULTS, compute)
 
 
 def extract(payload: bytes, content_type: str) -> Extracted:

@@ -1,0 +1,21 @@
+"""Alpaca rows: instruction, input, output (https://github.com/tatsu-lab/stanford_alpaca); GPTeacher says `response`."""
+
+from __future__ import annotations
+
+NAME = "alpaca"
+KINDS = ("synthetic",)
+ORDER = 40
+IDENTITY = "record"
+KEYS = ("instruction", "input", "output")
+ANSWERS = ("output", "response", "completion", "answer")
+
+
+def lacks(record: object) -> str | None:
+    """Say what a record lacks to be an Alpaca row."""
+    if not isinstance(record, dict):
+        return "records are not JSON objects"
+    if not isinstance(record.get("instruction"), str):
+        return "no text 'instruction'"
+    if not any(isinstance(record.get(key), str) for key in ANSWERS):
+        return "no text 'output' or 'response'"
+    return None

@@ -1,0 +1,22 @@
+"""HH-RLHF: pairs of dialogues as text, turns marked "Human:" and "Assistant:" (https://github.com/anthropics/hh-rlhf)."""
+
+from __future__ import annotations
+
+NAME = "hh"
+KINDS = ("synthetic",)
+ORDER = 15
+IDENTITY = "record"
+KEYS = ("chosen", "rejected")
+
+
+def lacks(record: object) -> str | None:
+    """Say what a record lacks to be a pair of dialogues."""
+    if not isinstance(record, dict):
+        return "records are not JSON objects"
+    for key in KEYS:
+        text = record.get(key)
+        if not isinstance(text, str):
+            return f"no text {key!r}"
+        if not text.lstrip().startswith(("Human:", "Assistant:")):
+            return f"{key!r} does not open with 'Human:'"
+    return None
