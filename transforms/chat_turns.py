@@ -47,6 +47,8 @@ RESULT = frozenset(
         "text_editor_code_execution_tool_result",
     }
 )
+SAYS = frozenset({"content", "parts", "value", "text", "tool_calls", "function_call", "reasoning_content", "refusal", "audio"})
+"""Keys by which a turn that names no role says something."""
 WRAPPED = ("message", "kwargs", "data")
 """Keys under which LangChain, AutoGen and exports keep the message itself."""
 
@@ -117,6 +119,8 @@ def role_of(raw: Mapping[str, Any]) -> str | None:
     """Return a turn's role in the common vocabulary, or None where it names none of ours."""
     for key in ("role", "from", "type", "speaker", "author"):
         name = raw.get(key)
+        if key != "role" and isinstance(raw.get("role"), str):
+            break  # a role of its own, unknown to us, is never overruled
         if isinstance(name, dict):
             name = name.get("role")
         if isinstance(name, str) and (role := ROLES.get(name.strip().lower())):
@@ -149,7 +153,10 @@ def scalar_text(value: object) -> str | None:
 
 
 def all_turns(raws: object, default_role: str | None = None) -> list[Message]:
-    """Read a list of turns; each gives at least one message.
+    """Read a list of turns; each gives at least one message, or its share of one.
+
+    Items of the Responses API (reasoning, calls, an assistant's message) that follow each other are one turn. A role that is
+    the name of a tool called before (LangGraph through Langfuse) is that tool's answer.
 
     Args:
         raws: a list of turns, one turn, or a text.
@@ -159,9 +166,36 @@ def all_turns(raws: object, default_role: str | None = None) -> list[Message]:
         UnreadableShape: an element is no turn.
     """
     items = raws if isinstance(raws, list) else [raws]
-    if items and all(isinstance(i, list) for i in items):  # LangChain and OTel nest one list a candidate
+    if items and all(isinstance(i, list) for i in items):  # LangChain nests one list a candidate
         items = [turn for inner in items for turn in inner]
-    return [m for item in items for m in turns(item, default_role)]
+    done: list[Message] = []
+    pending: list[Any] = []
+    for item in items:
+        if (shares := item_blocks(item)) is not None:
+            pending += shares
+            continue
+        done += Splitter("assistant", {}).walk(pending) if pending else []
+        pending = []
+        done += turns(as_tool_answer(item, done), default_role)
+    return [*done, *(Splitter("assistant", {}).walk(pending) if pending else [])]
+
+
+def item_blocks(item: object) -> list[Any] | None:
+    """Return the blocks that an item of the Responses API adds to an assistant's turn; None for any other turn."""
+    if not isinstance(item, dict):
+        return None
+    kind = item.get("type")
+    if isinstance(kind, str) and kind in CALL | THOUGHT and "role" not in item:
+        return [item]
+    return blocks(item) if kind == "message" and item.get("role") == "assistant" and "status" in item else None
+
+
+def as_tool_answer(item: object, before: list[Message]) -> object:
+    """Return a turn whose role is the name of a tool that was called as that tool's answer; any other as it is."""
+    if not isinstance(item, dict) or not isinstance(item.get("role"), str) or role_of(item) is not None:
+        return item
+    called = {c["name"] for m in before for c in m.get("tool_calls") or []}
+    return {**item, "role": "tool", "name": item["role"]} if item["role"] in called else item
 
 
 def turns(raw: object, default_role: str | None = None) -> list[Message]:
@@ -183,9 +217,11 @@ def turns(raw: object, default_role: str | None = None) -> list[Message]:
         raise UnreadableShape(f"a turn is {type(raw).__name__}")
     raw = unwrapped(raw)
     kind = raw.get("type")
-    if kind in CALL | RESULT | THOUGHT and "role" not in raw and "content" not in raw or kind in RESULT:
+    if isinstance(kind, str) and (kind in RESULT or (kind in CALL | THOUGHT and "role" not in raw)):
         return list(Splitter("assistant", {}).walk([raw]))
-    role = role_of(raw) or default_role
+    role = role_of(raw)
+    if role is None and default_role and "role" not in raw and SAYS & raw.keys():
+        role = default_role
     if role is None:
         raise UnreadableShape(f"role {raw.get('role', raw.get('from'))!r}")
     return list(Splitter(role, raw).walk(blocks(raw)))

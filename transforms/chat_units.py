@@ -5,14 +5,16 @@ A unit is one trainable thing of a record (a chat, a pair, a labelled chat), or 
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
+from lake.identity import H
 from lake.schema import arrow
-from transforms.chat_turns import Message, scalar_text
+from transforms.chat_turns import Message, loaded, scalar_text
 
 Unit = dict[str, Any]
 
@@ -30,6 +32,7 @@ SPAN = pa.struct(
         ("started_at", TIME),
         ("ended_at", TIME),
         ("updated_at", TIME),
+        ("keys", pa.list_(pa.string())),  # one per message: what makes it the same message in another span
     ]
 )
 UNIT = pa.struct(
@@ -89,6 +92,21 @@ def number(value: object) -> float | None:
         return float(value)
     except OverflowError:
         return None
+
+
+def message_keys(messages: list[Message]) -> list[str]:
+    """Return a key per message, equal where two spans hold the same message.
+
+    A later span repeats what an earlier one said, often without its reasoning and ids, with `""` for no content, or
+    with the arguments written otherwise; the key sees none of these.
+    """
+    return [H(m["role"], m["content"] or "", m.get("content_parts") or "", *call_keys(m)) for m in messages]
+
+
+def call_keys(turn: Message) -> list[str]:
+    """Return name and arguments of a turn's calls, the arguments' keys sorted."""
+    calls = turn.get("tool_calls") or []
+    return [str(text) for c in calls for text in (c["name"], json.dumps(loaded(c["arguments"]), sort_keys=True))]
 
 
 def time(value: object) -> datetime | None:

@@ -8,21 +8,56 @@ it is counted and dropped by name.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
 from lake.errors import InternalError
-from transforms.chat_formats import openai_chat
+from transforms.chat_formats import (
+    alpaca,
+    claude_code,
+    fastchat,
+    hh,
+    kto,
+    langfuse,
+    openai_chat,
+    openai_completion,
+    preference,
+    prompt_completion,
+    self_instruct,
+    sharegpt,
+    spans,
+    tau2_bench,
+    tau_bench,
+)
 from transforms.chat_turns import UnreadableShape, refuse
 from transforms.chat_units import UNIT, Unit, unreadable
 from transforms.kernel import Kernel
 
 Reader = Callable[[object], list[Unit]]
 
-# A format's name is its module's, in lake/sources and here.
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escaped half of a pair, which may stand alone
+
+# A format's name is its module's in lake/sources; formats that differ in their envelope alone share a reader.
 FORMATS: Mapping[str, Reader] = {
+    "alpaca": alpaca.units,
+    "anthropic": openai_completion.units,
+    "claude_code": claude_code.units,
+    "fastchat": fastchat.units,
+    "hh": hh.units,
+    "kto": kto.units,
+    "langfuse": langfuse.units,
     "openai_chat": openai_chat.units,
+    "openai_completion": openai_completion.units,
+    "openinference": spans.units,
+    "otel_genai": spans.units,
+    "preference": preference.units,
+    "prompt_completion": prompt_completion.units,
+    "self_instruct": self_instruct.units,
+    "sharegpt": sharegpt.units,
+    "tau2_bench": tau2_bench.units,
+    "tau_bench": tau_bench.units,
 }
 
 
@@ -47,7 +82,7 @@ def units_of(payload: str, format_name: str) -> list[Unit]:
         )
     try:
         record = json.loads(payload, parse_constant=refuse)
-        if "\\u" in payload:
+        if SURROGATE.search(payload):
             record = without_lone_surrogates(record)
         return reader(record) or unreadable()
     except (UnreadableShape, ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""OpenAI chat messages: `{"messages": [...]}`, with tools where there are some. One record is one chat.
+"""OpenAI chat messages: `{"messages": [...], "tools": [...]}`, or the bare list of messages. One record is one chat.
 
-Turns may be of any dialect (`transforms.chat_turns`): Anthropic blocks under `messages` are common.
+Turns may be of any dialect (`transforms.chat_turns`): Anthropic blocks under `messages` are common, LangChain's and Vercel's occur.
 """
 
 from __future__ import annotations
@@ -8,67 +8,52 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transforms.chat_turns import Message, UnreadableShape, all_turns, json_text, loaded, message, text_of
+from transforms.chat_calls import system_turns, tools_text
+from transforms.chat_turns import Message, UnreadableShape, all_turns
 from transforms.chat_units import Unit, outcome, provenance, time, unit
+
+CREATED = ("created", "created_at", "createdAt", "timestamp", "create_time", "start_time", "tstamp")
 
 
 def units(record: object) -> list[Unit]:
     """Read one chat."""
+    if isinstance(record, list):
+        record = {"messages": record}
     if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
         raise UnreadableShape("no list 'messages'")
-    return [chat(record, record["messages"])]
+    return [chat(record, all_turns(record["messages"]))]
 
 
-def chat(record: Mapping[str, Any], messages: list[Any], more: list[Message] | None = None) -> Unit:
-    """Build the unit of a request-like object: system prompt, messages, tools, facts.
+def chat(record: Mapping[str, Any], turns: list[Message]) -> Unit:
+    """Build the unit of a chat from its turns and from what stands beside them.
 
     Args:
-        record: the object that holds `system`, `tools`, `model` and the like.
-        messages: its turns.
-        more: turns that follow them, already read.
+        record: the object that may hold `system`, `tools`, `model`, sampling parameters, `reward`, a time.
+        turns: its turns, already read.
+
+    Raises:
+        UnreadableShape: there is no turn.
     """
-    turns = [*system_turns(record), *all_turns(messages), *(more or [])]
     if not turns:
         raise UnreadableShape("no turn")
     return unit(
-        turns,
+        [*system_turns(record), *turns],
         tools=tools_text(record),
         created_at=created(record),
         outcome=outcome(record.get("reward"), record.get("feedback"), record.get("verdict")),
-        provenance=request_provenance(record),
+        provenance=sampled(record),
     )
 
 
-def system_turns(record: Mapping[str, Any]) -> list[Message]:
-    """Return the system prompt that stands beside the messages, as Anthropic, Gemini and OpenAI responses write it."""
-    for key in ("system", "system_prompt", "instructions", "system_instruction", "systemInstruction"):
-        text = text_of(record.get(key)) if not isinstance(record.get(key), dict) else text_of(record[key].get("parts"))
-        if text:
-            return [message("system", text)]
-    return []
+def created(*records: object) -> Any:
+    """Return the first time written in some records, None where there is none."""
+    found = (time(r.get(key)) for r in records if isinstance(r, dict) for key in CREATED)
+    return next((t for t in found if t is not None), None)
 
 
-def tools_text(record: Mapping[str, Any]) -> str | None:
-    """Return the tool schemas as JSON text; null where there are none."""
-    for key in ("tools", "functions"):
-        value = record.get(key)
-        value = loaded(value) if isinstance(value, str) else value
-        if isinstance(value, list | dict) and value:
-            return json_text(value)
-    return None
-
-
-def created(record: Mapping[str, Any]) -> Any:
-    """Return the time written in a record."""
-    for key in ("created", "created_at", "createdAt", "timestamp", "create_time"):
-        if (found := time(record.get(key))) is not None:
-            return found
-    return None
-
-
-def request_provenance(record: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what a request or row says about how its answer was made."""
-    return provenance(
-        generator_model=record.get("model") if isinstance(record.get("model"), str) else None,
-        **{k: record.get(k) for k in ("temperature", "top_p", "seed")},
-    )
+def sampled(*records: object) -> dict[str, Any] | None:
+    """Return the model and the sampling parameters that the first of some records names."""
+    texts = [r for r in records if isinstance(r, dict)]
+    model = next((r["model"] for r in texts if isinstance(r.get("model"), str)), None)
+    said = {k: next((r[k] for r in texts if r.get(k) is not None), None) for k in ("temperature", "top_p", "seed")}
+    return provenance(generator_model=model, **said)

@@ -1,0 +1,27 @@
+"""tau-bench: recorded runs (`traj`, `reward`, `task_id`, `trial`) and few-shot dialogues (`messages_display`).
+
+Yao et al., "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", 2024. A run's reward is its outcome.
+"""
+
+from __future__ import annotations
+
+from transforms.chat_calls import display_turns
+from transforms.chat_formats.openai_chat import created, sampled
+from transforms.chat_turns import UnreadableShape, all_turns
+from transforms.chat_units import Unit, outcome, unit
+
+
+def units(record: object) -> list[Unit]:
+    """Read one run, or one dialogue written as lines `role: text`."""
+    if not isinstance(record, dict):
+        raise UnreadableShape("no object")
+    display = record.get("messages_display")
+    if isinstance(display, str):
+        turns = display_turns(display)
+    elif isinstance(record.get("traj"), list):
+        turns = all_turns(record["traj"])
+    else:
+        raise UnreadableShape("neither 'traj' nor 'messages_display'")
+    if not turns:
+        raise UnreadableShape("no turn")
+    return [unit(turns, created_at=created(record), outcome=outcome(record.get("reward")), provenance=sampled(record))]
