@@ -1,0 +1,88 @@
+"""Spans as exporters write them: OTLP JSON (nested or not), SDK dumps, bare attributes, operations mapped to spans."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from lake.sources._span_keys import span_key
+
+NESTING = ("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "spans")
+
+
+def attribute_names(record: object) -> list[str] | None:
+    """Return the names of a span's attributes, of the first span of an export; None where it is no span.
+
+    Nested attributes count by their first name.
+    """
+    span = next(spans_within(record), None)
+    if not isinstance(span, dict):
+        return None
+    given = span.get("attributes")
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            return []
+    if isinstance(given, list):
+        return [str(a.get("key")) for a in given if isinstance(a, dict)]
+    bare = not any(k in span for k in ("spanId", "span_id", "spanContext", "context"))
+    return list(given) if isinstance(given, dict) else list(span) if bare else []
+
+
+def all_attribute_names(record: object) -> list[str]:
+    """Return the attribute names of every span of an export."""
+    return [n for span in spans_within(record) for n in attribute_names(span) or []]
+
+
+def spans_within(record: object) -> Iterator[Any]:
+    """Yield the spans of an export; of a span itself, the span; of a mapping of operations to spans, these."""
+    if not isinstance(record, dict):
+        return
+    nested = [record[k] for k in NESTING if isinstance(record.get(k), list)]
+    if nested:
+        for inner in nested[0]:
+            yield from spans_within(inner)
+    elif record and all(isinstance(v, list) and v and all(is_span(s) for s in v) for v in record.values()):
+        for spans in record.values():
+            yield from spans
+    else:
+        yield record
+
+
+def is_span(value: object) -> bool:
+    """Say whether a value is a span with its ids."""
+    return isinstance(value, dict) and "attributes" in value and any(k in value for k in ("spanId", "span_id", "spanContext", "context"))
+
+
+def split(payload: bytes) -> Iterable[bytes]:
+    """Cut an export into its spans; a record that is a span already keeps its bytes."""
+    record = json.loads(payload)
+    spans = list(spans_within(record))
+    if len(spans) == 1 and spans[0] is record:
+        return [payload]
+    return [json.dumps(s, ensure_ascii=False, separators=(",", ":")).encode() for s in spans]
+
+
+def natural_key(record: object) -> str | None:
+    """Return trace id and span id; a hash for a span without them."""
+    known = record if isinstance(record, dict) else {}
+    holders = [known, *(known[k] for k in ("spanContext", "context", "span_context") if isinstance(known.get(k), dict))]
+    trace_id = next((h[k] for h in holders for k in ("traceId", "trace_id") if h.get(k)), None)
+    span_id = next((h[k] for h in holders for k in ("spanId", "span_id") if h.get(k)), None)
+    return span_key(trace_id, span_id, record)
+
+
+def observed_at(record: object) -> str | None:
+    """Return the end of a span, ISO 8601."""
+    known = record if isinstance(record, dict) else {}
+    value = next((known[k] for k in ("endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time") if known.get(k)), None)
+    if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
+        value = value[0] * 10**9 + value[1]
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if type(value) is int and 10**17 < value < 10**19:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value // 1000)).isoformat()
+    return value if isinstance(value, str) else None

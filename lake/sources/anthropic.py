@@ -1,0 +1,38 @@
+"""Anthropic messages: requests with content blocks, responses, both together, recorded exchanges, streaming ones too."""
+
+NAME = "anthropic"
+KINDS = ("traces", "synthetic")
+ORDER = 30
+IDENTITY = "record"
+KEYS = ("messages", "system", "content", "stop_reason", "type", "role")
+
+BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"})
+MARKS = ('"type":"message"', '"type": "message"', "event: message_start")
+
+
+def lacks(record: object) -> str | None:
+    """Say what a record lacks to be of Anthropic's interface."""
+    if not isinstance(record, dict):
+        return "records are not JSON objects"
+    if is_message(record) or is_message(record.get("response")) or holds_blocks(record) or holds_blocks(record.get("request")):
+        return None
+    body = record.get("body")
+    response = record.get("response")
+    if isinstance(response, dict) and body is None:
+        body = response.get("body")
+    if is_message(body) or (isinstance(body, str) and any(mark in body[:4096] for mark in MARKS)):
+        return None
+    return "no message with content blocks such as tool_use or thinking"
+
+
+def is_message(value: object) -> bool:
+    """Say whether a value is a response of the messages interface."""
+    return isinstance(value, dict) and value.get("type") == "message" and isinstance(value.get("content"), list)
+
+
+def holds_blocks(value: object) -> bool:
+    """Say whether a request's messages hold blocks that Anthropic alone has."""
+    messages = value.get("messages") if isinstance(value, dict) else None
+    contents = [m.get("content") for m in messages if isinstance(m, dict)] if isinstance(messages, list) else []
+    blocks = [b for c in contents if isinstance(c, list) for b in c if isinstance(b, dict)]
+    return any(b.get("type") in BLOCKS for b in blocks if isinstance(b.get("type"), str))

@@ -1,0 +1,34 @@
+"""Calls of OpenAI's interface and its kin: request and response, a response alone, batch files, recorded exchanges, streams."""
+
+NAME = "openai_completion"
+KINDS = ("traces", "synthetic")
+ORDER = 40
+IDENTITY = "record"
+KEYS = ("request", "response", "choices", "object", "model")
+ITEMS = (None, ".")
+
+PAIRS = (("request", "response"), ("req", "resp"), ("reqPayload", "respPayload"), ("request_body", "response_body"))
+
+
+def lacks(record: object) -> str | None:
+    """Say what a record lacks to be a call."""
+    if isinstance(record, list):
+        chunks = record and all(isinstance(c, dict) and c.get("object") == "chat.completion.chunk" for c in record)
+        return None if chunks else "no list of chat.completion.chunk"
+    if not isinstance(record, dict):
+        return "records are not JSON objects"
+    if any(isinstance(record.get(a), dict | str) and isinstance(record.get(b), dict | str) for a, b in PAIRS):
+        return None
+    if record.get("object") in ("chat.completion", "text_completion", "response") or "custom_id" in record:
+        return None
+    if is_answer(record.get("choices")) or isinstance(record.get("candidates"), list):
+        return None
+    body = record.get("body")
+    http = "status" in record or "headers" in record or "url" in record
+    return None if http and isinstance(body, dict | str) else "neither 'choices' nor a request with its response"
+
+
+def is_answer(choices: object) -> bool:
+    """Say whether choices are a model's answers, not those of a multiple-choice question."""
+    keys = ("message", "delta", "finish_reason")
+    return isinstance(choices, list) and bool(choices) and all(isinstance(c, dict) and any(k in c for k in keys) for c in choices)

@@ -1,0 +1,20 @@
+"""OpenTelemetry spans of generative AI, current and deprecated names, and those of OpenLLMetry and the Vercel AI SDK."""
+
+from lake.sources._otlp import all_attribute_names, natural_key, observed_at, split
+
+__all__ = ["lacks", "natural_key", "observed_at", "split"]
+
+NAME = "otel_genai"
+KINDS = ("traces",)
+ORDER = 20
+IDENTITY = "span"
+KEYS = ("attributes", "spanContext", "traceId", "spanId", "resourceSpans", "gen_ai.operation.name")
+
+PREFIXES = ("gen_ai.", "ai.operationId", "ai.prompt", "ai.response", "traceloop.", "llm.prompts", "llm.request.type")
+
+
+def lacks(record: object) -> str | None:
+    """Say what a record lacks to be such a span."""
+    names = all_attribute_names(record)
+    said = any(n.startswith(PREFIXES) or n == "gen_ai" for n in names)
+    return None if said else "no attribute that begins with 'gen_ai.' or 'ai.operationId'"
