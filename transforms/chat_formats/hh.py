@@ -1,7 +1,7 @@
 """HH-RLHF: two dialogues as one text each, turns marked "Human:" and "Assistant:". One record is one pair.
 
-Bai et al., "Training a Helpful and Harmless Assistant with RLHF", 2022 (https://github.com/anthropics/hh-rlhf). The turns
-that both dialogues begin with are the prompt. Spaces around a turn belong to the marks and go.
+Bai et al., "Training a Helpful and Harmless Assistant with RLHF", 2022 (https://github.com/anthropics/hh-rlhf). The
+turns that both dialogues begin with are the prompt. Spaces around a turn belong to the marks and go.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Unpaired labels for KTO: a chat, and whether it is wanted. One record is one labelled chat.
 
-Ethayarajh et al., "KTO: Model Alignment as Prospect Theoretic Optimization", 2024. The label is `label` (TRL) or `kto_tag`
-(LLaMA-Factory); the chat is messages, a ShareGPT conversation, or prompt and completion.
+Ethayarajh et al., "KTO: Model Alignment as Prospect Theoretic Optimization", 2024. The label is `label` (TRL) or
+`kto_tag` (LLaMA-Factory); the chat is messages, a ShareGPT conversation, or prompt and completion.
 """
 
 from __future__ import annotations

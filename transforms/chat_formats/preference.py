@@ -1,8 +1,8 @@
 """Preference pairs: chosen and rejected, as texts, turns, or whole conversations. One record is one pair.
 
-The shapes that occur: texts with a prompt; lists of messages that share their beginning (TRL, UltraFeedback, LLaMA-Factory
-v1 `chosen_messages`); a ShareGPT conversation with one chosen and one rejected turn (LLaMA-Factory). What both sides begin
-with is the prompt, message for message; each side keeps at least its last message.
+The shapes that occur: texts with a prompt; lists of messages that share their beginning (TRL, UltraFeedback,
+`chosen_messages` of LLaMA-Factory v1); a ShareGPT conversation with one chosen and one rejected turn (LLaMA-Factory). What both sides
+begin with is the prompt, message for message; each side keeps at least its last message.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Prompt and completion, as texts or as lists of messages (TRL, OpenAI's older fine-tuning files). One chat a record.
 
-A completion of the older files ends in `<|endoftext|>`, which framed it for one tokenizer; it is taken off, since the end
-of a turn is the template's to write.
+A completion of the older files ends in `<|endoftext|>`, which framed it for one tokenizer; it is taken off, since the
+end of a turn is the template's to write.
 """
 
 from __future__ import annotations
