@@ -1,0 +1,180 @@
+"""What dbt reads: raw tables at pinned versions, memos, and the parent release, as views in the workspace.
+
+dbt-duckdb calls `Plugin` for each connection that it opens. The views are persistent, so everything after (models, tests,
+`dbt show`, `lake sql --workspace`) reads the same versions. `_lake` holds what the workspace was made from:
+
+    _lake.base     home, release       the lake, and the release whose tables stand in for models not built here
+    _lake.pins     name, version       Delta version of each raw table; null: nothing had landed
+    _lake.fresh    name, version, statement    what the macro `note_start` pins when a whole build begins
+    _lake.session  release, project_digest     the lake's last release, and the project, as this invocation found them
+    _lake.built    one row an invocation that wrote, made by the macros `note_start` and `note_end`
+
+Only the macro knows whether an invocation is whole: `dbt retry` runs under the flags of the build that it continues, and
+a selectors file selects without a flag. Costs about 10 ms a raw table on a local disk, and the import of the kernels.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from dbt.adapters.duckdb.plugins import BasePlugin
+from dbt_common.invocation import get_invocation_id
+
+from lake import memo, project, schema
+from lake.config import find_project
+from lake.errors import ConflictError
+from lake.identity import H
+from lake.refs import Refs, Release
+from lake.table import snapshot
+from lake.views import create_view
+
+RAW = ("traces", "web", "synthetic", "benchmark", "rejects", "landings", "amendments")
+
+TABLES = """
+create schema if not exists raw;
+create schema if not exists memo;
+create schema if not exists _lake;
+create table if not exists _lake.base (home varchar, release integer);
+create table if not exists _lake.pins (name varchar, version bigint);
+create table if not exists _lake.built (
+    invocation_id varchar, command varchar, selection varchar, pins_digest varchar, project_digest varchar,
+    failures integer, built_at timestamptz
+);
+create or replace table _lake.fresh (name varchar, version bigint, statement varchar);
+create or replace table _lake.session (release integer, project_digest varchar);
+"""
+
+
+class Plugin(BasePlugin):
+    """dbt-duckdb's hook; the profile gives `home`."""
+
+    def initialize(self, plugin_config: dict[str, Any]) -> None:
+        """Take the profile's settings."""
+        self.home = absolute(str(plugin_config["home"]))
+        self.prepared = ""
+        self.lock = threading.Lock()
+
+    def update_connection_config(self, creds: Any, config: dict[str, Any]) -> None:
+        """Make the workspace's folder, and keep DuckDB from looking for extensions on the network."""
+        Path(creds.path).expanduser().parent.mkdir(parents=True, exist_ok=True)
+        config["autoinstall_known_extensions"] = "false"
+
+    def configure_connection(self, conn: duckdb.DuckDBPyConnection) -> None:
+        """Point the views when the workspace is opened."""
+        self._prepare(conn)
+
+    def configure_cursor(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        """Write times as UTC, for they stand in row hashes; point the views for a later invocation of one process."""
+        cursor.execute("set timezone = 'UTC'")
+        self._prepare(cursor)
+
+    def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
+        with self.lock:
+            if self.prepared != get_invocation_id():
+                prepare(connection, self.home, _project_folder(), json.dumps(_variables(), sort_keys=True))
+                self.prepared = get_invocation_id()
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, variables: str = "{}") -> None:
+    """Make a workspace ready for dbt.
+
+    Args:
+        connection: the open workspace.
+        home: absolute path or URL of the lake.
+        folder: the project.
+        variables: dbt's `--vars`, as canonical JSON.
+
+    Raises:
+        ConflictError: the workspace belongs to another lake.
+    """
+    connection.execute("set timezone = 'UTC'")
+    connection.execute(TABLES)
+    refs = Refs(home)
+    numbers = refs.numbers()
+    last = numbers[-1] if numbers else None
+    _bind(connection, home, refs.load(last) if last else None)
+    for name, version in read_pins(connection).items():
+        connection.execute(rawcreate_view(home, name, version))
+    for name in RAW:
+        newest = snapshot(f"{home}/raw/{name}")
+        version = newest.version if newest else None
+        row = [name, version, create_view(f"raw.{name}", schema.arrow(f"raw/{name}"), newest)]
+        connection.execute("insert into _lake.fresh values (?, ?, ?)", row)
+    for name, kernel in project.kernels(folder).items():
+        connection.execute(create_view(f"memo.{name}", memo.stored(kernel), memo.newest(home, kernel)))
+    connection.execute("insert into _lake.session values (?, ?)", [last, project.digest(folder, variables)])
+    base = _base(connection)
+    if base and base[1] in numbers:
+        _stand_in(connection, refs.load(base[1]))
+
+
+def read_pins(connection: duckdb.DuckDBPyConnection) -> dict[str, int | None]:
+    """Return the Delta version of each raw table that a workspace reads; None where nothing had landed."""
+    return dict(connection.execute("select name, version from _lake.pins order by name").fetchall())
+
+
+def pins_digest(pins: Mapping[str, int | None]) -> str:
+    """Return the hash of pins, as `_lake.built` notes it."""
+    return H(*[f"{name} {'' if version is None else version}" for name, version in sorted(pins.items())])
+
+
+def rawcreate_view(home: str, name: str, version: int | None) -> str:
+    """Return the statement that points `raw.<name>` at a version, or at a typed empty relation for None."""
+    found = None if version is None else snapshot(f"{home}/raw/{name}", version)
+    return create_view(f"raw.{name}", schema.arrow(f"raw/{name}"), found)
+
+
+def absolute(home: str) -> str:
+    """Return a lake's place without the working directory or a trailing slash."""
+    return home.rstrip("/") if "://" in home else str(Path(home).expanduser().resolve())
+
+
+def _bind(connection: duckdb.DuckDBPyConnection, home: str, last: Release | None) -> None:
+    """Give a new workspace the pins of the last release, else of what has landed; refuse that of another lake."""
+    base = _base(connection)
+    if base is None:
+        pins = dict(last.raw_pins) if last else {}
+        for name in RAW:
+            newest = None if last else snapshot(f"{home}/raw/{name}")
+            version = newest.version if newest else pins.get(name)
+            connection.execute("insert into _lake.pins values (?, ?)", [name, version])
+        connection.execute("insert into _lake.base values (?, ?)", [home, last.number if last else None])
+    elif base[0] != home:
+        raise ConflictError(
+            f"this workspace was built from the lake {base[0]}, and dbt's target is the lake {home}. Set LAKE_WORKSPACE to "
+            "another file for it, or delete the workspace: all in it can be built again."
+        )
+
+
+def _base(connection: duckdb.DuckDBPyConnection) -> tuple[str, int | None] | None:
+    rows = connection.execute("select home, release from _lake.base").fetchall()
+    return rows[0] if rows else None
+
+
+def _stand_in(connection: duckdb.DuckDBPyConnection, release: Release) -> None:
+    """Make a view of a released table's name where the workspace has no table of its own."""
+    query = "select table_name from duckdb_tables() where schema_name = 'main' and not internal"
+    built = {row[0] for row in connection.execute(query).fetchall()}
+    for name, table in release.tables.items():
+        if name not in built:
+            found = snapshot(release.uri(name), table.version)
+            assert found is not None
+            connection.execute(create_view(f'main."{name}"', found.schema, found))
+
+
+def _project_folder() -> Path:
+    from dbt.flags import get_flags
+
+    named = getattr(get_flags(), "PROJECT_DIR", None)
+    return Path(named).resolve() if named else find_project() or schema.project_files()
+
+
+def _variables() -> dict[str, Any]:
+    from dbt.flags import get_flags
+
+    return dict(getattr(get_flags(), "VARS", None) or {})

@@ -1,0 +1,55 @@
+-- The first stage that dropped an example, or the tables that take it. Stages are models; this is their union.
+with examples as (
+
+    select example_id, kind, source, shape from {{ ref("examples") }}
+
+),
+
+dropped as (
+
+    {% for stage in stages() %}
+    select
+        '{{ stage.name }}' as stage,
+        example_id,
+        reason,
+        kept_id,
+        evidence
+    from {{ ref(stage.model) }}
+    {{ "union all" if not loop.last }}
+    {% endfor %}
+
+),
+
+uses as (
+
+    select
+        example_id,
+        list(use order by use) as uses
+    from {{ ref("example_uses") }}
+    group by example_id
+
+),
+
+final as (
+
+    select
+        examples.example_id,
+        examples.kind,
+        examples.source,
+        examples.shape,
+        dropped.example_id is null as kept,
+        case when dropped.example_id is null then uses.uses end as uses,
+        dropped.stage,
+        dropped.reason,
+        dropped.kept_id,
+        dropped.evidence
+    from examples
+    left join dropped on examples.example_id = dropped.example_id
+    left join uses on examples.example_id = uses.example_id
+
+)
+
+select
+    *,
+    {{ row_hash("final") }} as row_hash
+from final

@@ -1,0 +1,2 @@
+-- Landed web records with the licence and options that count now. One row per record.
+{{ landed_records("web") }}

@@ -1,0 +1,40 @@
+{#- H, the one hash that Python (lake/identity.py) and SQL share: SHA-256 over the fields, each after its byte length. -#}
+{#- fields: SQL expressions of type VARCHAR, not null (H of a null is null); a text in quotes is an expression too. -#}
+{% macro h(fields) -%}
+    left(sha256(
+        {%- for field in fields %}
+        {{ '|| ' if not loop.first }}strlen({{ field }}) || ':' || {{ field }}
+        {%- endfor %}
+    ), 32)
+{%- endmacro %}
+
+
+{#- H of a row's JSON, columns in the contract's order: `select *, row_hash('final') as row_hash from final`. -#}
+{% macro row_hash(relation) -%}
+    {{ h(["cast(to_json(" ~ relation ~ ") as varchar)"]) }}
+{%- endmacro %}
+
+
+{#- Example n (from 0) of a record. -#}
+{% macro example_id(record_id, n) -%}
+    {{ h(["'example'", record_id, "cast(" ~ n ~ " as varchar)"]) }}
+{%- endmacro %}
+
+
+{#- Example made of grouped spans: stays the same while the trace grows. -#}
+{% macro trace_example_id(kind, source, trace_id) -%}
+    {{ h(["'example'", kind, source, trace_id]) }}
+{%- endmacro %}
+
+
+{#- Key of a kernel's memo: H of the kernel's name and what it computes from. -#}
+{% macro memo_key(kernel, fields) -%}
+    {{ h(["'" ~ kernel ~ "'"] + fields) }}
+{%- endmacro %}
+
+
+{#- The view of a kernel's results so far; the model that fills it becomes a parent. -#}
+{% macro memo(kernel) -%}
+    {%- set filled_by = ref("memo_" ~ kernel) -%}
+    {{ source("memo", kernel) }}
+{%- endmacro %}

@@ -1,0 +1,59 @@
+{#- Notes in _lake.built what wrote the workspace; `lake publish` wants the last row to be a whole build without failure. -#}
+
+{#- '' for the whole project, else the command: retry and default selectors select without saying so in their flags. -#}
+{% macro selection() -%}
+    {%- set wanted = [] -%}
+    {%- for node in graph.nodes.values() if node.resource_type in ("model", "seed", "snapshot", "test") -%}
+        {%- if node.resource_type == "model" or flags.WHICH == "build" -%}{%- do wanted.append(node.unique_id) -%}{%- endif -%}
+    {%- endfor -%}
+    {%- set missing = wanted | reject("in", selected_resources) | list -%}
+    {%- set sampled = invocation_args_dict.get("empty") or invocation_args_dict.get("sample") -%}
+    {%- if missing or sampled or flags.WHICH not in ("build", "run") -%}
+        {{- return(invocation_args_dict.get("invocation_command") or flags.WHICH) -}}
+    {%- endif -%}
+    {{- return("") -}}
+{%- endmacro %}
+
+
+{#- A whole build or run pins the newest raw versions; everything else keeps the pins. -#}
+{% macro note_start() -%}
+    {%- if execute and flags.WHICH != "test" -%}
+        {%- set part = selection() -%}
+        {%- if part == "" -%}{%- do pin_newest() -%}{%- endif -%}
+        insert into _lake.built
+        select
+            '{{ invocation_id }}', '{{ flags.WHICH }}', '{{ part | replace("'", "''") }}',
+            ({{ pins_digest() }}), project_digest, null, now()
+        from _lake.session
+    {%- endif -%}
+{%- endmacro %}
+
+
+{% macro pin_newest() -%}
+    {%- for row in run_query("select name, version, statement from _lake.fresh order by name") -%}
+        {%- do run_query(row[2]) -%}
+    {%- endfor -%}
+    {%- do run_query("delete from _lake.pins") -%}
+    {%- do run_query("insert into _lake.pins select name, version from _lake.fresh") -%}
+    {%- do run_query("update _lake.base set release = (select release from _lake.session)") -%}
+{%- endmacro %}
+
+
+{#- The same as lake.dbt_plugin.pins_digest. -#}
+{% macro pins_digest() -%}
+    select left(sha256(string_agg(
+        strlen(name || ' ' || coalesce(cast(version as varchar), '')) || ':'
+        || name || ' ' || coalesce(cast(version as varchar), ''), '' order by name
+    )), 32)
+    from _lake.pins
+{%- endmacro %}
+
+
+{% macro note_end(results) -%}
+    {%- if execute and flags.WHICH != "test" -%}
+        {%- set failed = results | rejectattr("status", "in", ["success", "pass", "warn", "no-op"]) | list -%}
+        update _lake.built
+        set failures = {{ failed | length }}, built_at = now()
+        where invocation_id = '{{ invocation_id }}'
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,91 @@
+{#- Body of stg_<kind>__records: the landed records with the landing facts that count now. -#}
+{% macro landed_records(kind) -%}
+with records as (
+
+    select * from {{ source("raw", kind) }}
+
+),
+
+amendments as (
+
+    select
+        record_id,
+        arg_max(
+            struct_pack(license := license, options := options),
+            struct_pack(amended_at := amended_at, batch_id := batch_id)
+        ) as fact
+    from {{ source("raw", "amendments") }}
+    where kind = '{{ kind }}'
+    group by record_id
+
+)
+
+select
+    records.record_id,
+    records.source,
+    records.format,
+    records.path,
+    records.natural_key,
+    records.content_type,
+    records.observed_at,
+    records.payload,
+    records.payload_hash,
+    case when amendments.record_id is null then records.license else amendments.fact.license end as license,
+    cast(case when amendments.record_id is null then records.options else amendments.fact.options end as json) as options
+from records
+left join amendments on records.record_id = amendments.record_id
+{%- endmacro %}
+
+
+{#- Key of the kernel `chat` for a relation of records. -#}
+{% macro chat_key(records) -%}
+    {{ memo_key("chat", [records ~ ".format", records ~ ".payload_hash"]) }}
+{%- endmacro %}
+
+
+{#- Key of the kernel `document_text` for a relation of records. -#}
+{% macro document_text_key(records) -%}
+    {{ memo_key("document_text", ["coalesce(" ~ records ~ ".content_type, '')", records ~ ".payload_hash"]) }}
+{%- endmacro %}
+
+
+{#- SELECT of a stg_<kind>__records with the units of each record: record columns, n (from 0), unit. One row per unit. -#}
+{% macro chat_units(records) -%}
+    select
+        records.record_id,
+        records.source,
+        records.format,
+        records.natural_key,
+        records.observed_at,
+        records.license,
+        records.options,
+        unnest(range(len(units))) as n,
+        unnest(units) as unit
+    from (
+        select
+            records.*,
+            -- A record whose result is missing is an error of the build, never a lost row.
+            case when chats.key is null then error('memo.chat lacks record ' || records.record_id) else chats.units end
+                as units
+        from {{ ref(records) }} as records
+        left join {{ memo("chat") }} as chats on {{ chat_key("records") }} = chats.key
+    ) as records
+{%- endmacro %}
+
+
+{#- Provenance of an example: what the row says itself (none: nothing), else the options of its landing. -#}
+{% macro provenance(given, options) -%}
+    {%- set types = {"seed": "bigint", "temperature": "double", "top_p": "double", "parent_ids": "varchar []"} -%}
+    {%- set fields = [
+        "generator_model", "generator_version", "prompt_id", "prompt_hash", "seed", "temperature", "top_p", "parent_ids",
+        "verifier", "verifier_verdict"
+    ] -%}
+    struct_pack(
+        {%- for field in fields %}
+        {%- set arrow = "->" if field == "parent_ids" else "->>" %}
+        {%- set option = "cast(" ~ options ~ " " ~ arrow ~ " '" ~ field ~ "' as " ~ types.get(field, "varchar") ~ ")" %}
+        {{ field }} := {{ "coalesce(" ~ given ~ "." ~ field ~ ", " ~ option ~ ")" if given else option }}
+        {{- "," if not loop.last }}
+        {%- endfor %}
+    )
+{%- endmacro %}
