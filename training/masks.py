@@ -135,9 +135,9 @@ class ChatEncoder:
                 if not longer.startswith(shorter):
                     at = next((k for k, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(longer))
                     raise MaskError(
-                        f"{name}: the chat template renders the chat up to turn {i} otherwise than at the beginning of "
-                        f"the longer chat ({shorter[at : at + 20]!r} against {longer[at : at + 20]!r}), so masks cannot "
-                        "be taken from prefixes. Use a template with {% generation %} markers (chat_template:)."
+                        f"{name}: the chat template renders the chat up to turn {i} otherwise than at the start of "
+                        f"the longer chat ({shorter[at : at + 20]!r} against {longer[at : at + 20]!r}), so masks "
+                        "cannot be taken from prefixes. Use a template with {% generation %} markers (chat_template:)."
                     )
             spans.append((len(before), len(after)))
         return whole, spans

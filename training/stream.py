@@ -14,14 +14,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from lake.errors import InternalError, MissingExtraError, UsageError
 from training.order import Order, Position, share
 from training.tokens import TokenCache
 
 try:
+    import torch
     from torch.utils.data import IterableDataset, get_worker_info
 except ImportError as error:
     raise MissingExtraError("torch", "train") from error
+
+
+MAX_WORKERS = 1024
 
 
 class LakeStream(IterableDataset):  # type: ignore[type-arg]
@@ -61,7 +67,8 @@ class LakeStream(IterableDataset):  # type: ignore[type-arg]
         self.order = Order(fits.nonzero()[0], cache.meta["digest"], seed)
         self.batch_size, self.batches, self.rank, self.world = batch_size, batches, rank, world
         self.start = self.order.place(start or Position())
-        self.started = False
+        # Shared, because a loader's workers hold copies: a second pass is seen from whichever process starts it.
+        self.started = torch.zeros(MAX_WORKERS, dtype=torch.uint8).share_memory_()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Give this rank's and worker's rows.
@@ -69,10 +76,12 @@ class LakeStream(IterableDataset):  # type: ignore[type-arg]
         Raises:
             InternalError: it was started before.
         """
-        if self.started:
+        info = get_worker_info()
+        worker, workers = (info.id, info.num_workers) if info else (0, 1)
+        if self.started[worker]:
             raise InternalError("the stream was started a second time; rows would train twice. Open a new one.")
-        self.started = True
-        return self._rows()
+        self.started[worker] = 1
+        return self._rows(worker, workers)
 
     def rows_of(self, batch: int) -> list[int]:
         """Return the rows of a global batch, counted from the stream's start: what should train."""
@@ -85,13 +94,9 @@ class LakeStream(IterableDataset):  # type: ignore[type-arg]
 
     def ids(self, rows: list[int]) -> list[str]:
         """Return the row ids of some rows."""
-        import numpy as np
-
         return self.cache.ids(np.asarray(rows, dtype=np.int64))
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        info = get_worker_info()
-        worker, workers = (info.id, info.num_workers) if info else (0, 1)
+    def _rows(self, worker: int, workers: int) -> Iterator[dict[str, Any]]:
         for first, last in share(self.batches, self.batch_size, self.rank, self.world, worker, workers):
             for row in self.order.take(self.start + first, self.start + last):
                 input_ids, labels = self.cache.row(int(row))

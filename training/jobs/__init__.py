@@ -1,0 +1,1 @@
+"""Training jobs, one module per trainer."""

@@ -1,0 +1,77 @@
+"""What is looked at before the first step, written where a person can look too.
+
+That no row trains on user tokens, that every trained turn ends in an end-of-turn token and that no mask is empty is
+decided row by row when rows are tokenised (`training.masks`, `training.tokens`); a row that fails stops the job. What
+is left here is to leave over-long rows out by name, since a trainer would cut their end-of-turn token, and to show the
+first examples with what trains in them.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from training.masks import ChatEncoder
+from training.tokens import TokenCache
+
+SHOWN = 5
+OPEN, CLOSE = "⟦", "⟧"
+
+
+def preflight(cache: TokenCache, encoder: ChatEncoder, max_length: int, folder: Path) -> dict[str, Any]:
+    """Write what is known before the first step.
+
+    Args:
+        cache: the tokenised rows.
+        encoder: that made them.
+        max_length: rows of more tokens do not train.
+        folder: gets preflight.json, too_long.csv and first_examples.txt.
+
+    Returns:
+        The content of preflight.json.
+    """
+    lengths = cache.lengths
+    long = np.flatnonzero(lengths > max_length)
+    with (folder / "too_long.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["example_id", "tokens"])
+        writer.writerows(zip(cache.ids(long), lengths[long].tolist(), strict=True))
+    report = {
+        **cache.meta,
+        "mask": "the template's generation markers" if encoder.marked else "prefixes, proven for each row",
+        "max_length": max_length,
+        "dropped_too_long": len(long),
+        "trains": len(cache) - len(long),
+        "longest": int(lengths.max(initial=0)),
+        "median_tokens": int(np.median(lengths)) if len(lengths) else 0,
+    }
+    (folder / "preflight.json").write_text(json.dumps(report, indent=2))
+    (folder / "chat_template.jinja").write_text(encoder.template)
+    (folder / "first_examples.txt").write_text(first_examples(cache, encoder.tokenizer, max_length))
+    return report
+
+
+def first_examples(cache: TokenCache, tokenizer: Any, max_length: int) -> str:
+    """Return the first rows as text, what trains in brackets."""
+    parts = [f"What trains stands in {OPEN}...{CLOSE}; the rest is context.\n"]
+    for index in np.flatnonzero(cache.lengths <= max_length)[:SHOWN]:
+        ids, labels = cache.row(int(index))
+        (name,) = cache.ids(np.asarray([index]))
+        trained = int((labels != -100).sum())
+        parts.append(f"--- {name}: {len(ids)} tokens, {trained} train\n{marked_text(tokenizer, ids, labels)}\n")
+    return "\n".join(parts)
+
+
+def marked_text(tokenizer: Any, ids: np.ndarray, labels: np.ndarray) -> str:
+    """Decode a row with its trained runs in brackets."""
+    trains = labels != -100
+    edges = np.flatnonzero(np.r_[True, trains[1:] != trains[:-1]])
+    parts = []
+    for start, stop in zip(edges, [*edges[1:], len(ids)], strict=True):
+        text = tokenizer.decode(ids[start:stop], clean_up_tokenization_spaces=False)
+        parts.append(f"{OPEN}{text}{CLOSE}" if trains[start] else text)
+    return "".join(parts)
