@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from transforms import words as W
+from transforms import words as W  # noqa: N812
 
 UNSPACED = ("THAI", "LAO", "KHMER", "MYANMAR")
 KANA = ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HALFWIDTH", "HENTAIGANA")
