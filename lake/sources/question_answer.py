@@ -1,0 +1,25 @@
+"""Benchmark items as rows: a question under one of the usual names, its answer where there is one.
+
+GSM8K, MMLU, MATH, HumanEval, IFEval, BFCL, AI2 decon's reference files. Where a suite keeps its fields stands in
+contracts/reference/benchmarks.csv; the names here are those that count without an entry.
+"""
+
+from __future__ import annotations
+
+NAME = "question_answer"
+KINDS = ("benchmark",)
+ORDER = 60
+IDENTITY = "record"
+KEYS = ("question", "answer", "choices")
+QUESTIONS = ("question", "QUESTION", "Question", "problem", "prompt", "query", "instruction", "goal")
+
+
+def lacks(record: object) -> str | None:
+    """Say what a record lacks to be an item."""
+    if not isinstance(record, dict):
+        return "records are not JSON objects"
+    if any(isinstance(record.get(key), str | list) for key in QUESTIONS):
+        return None
+    if isinstance(record.get("messages"), list) and "answer" in record:
+        return None
+    return f"no question under {', '.join(repr(key) for key in QUESTIONS)}"
