@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -62,6 +63,52 @@ def contract_sync(check: bool, as_json: bool) -> None:
     if check and (files or alone):
         hint = "Run `lake contract sync` and commit the files." if files else "Write the missing half of each pair."
         raise ContractError(f"{len(files)} files differ from their contracts, {len(alone)} stand alone. {hint}")
+
+
+@main.command("export")
+@click.argument("table")
+@click.option("--release", help="Number or tag; default the last.")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(["jsonl", "parquet", "openai"]),
+    default="jsonl",
+    show_default=True,
+    help="jsonl trains in TRL as it is, parquet has every column, openai is providers' chat JSONL.",
+)
+@click.option("--shards", type=click.IntRange(1), default=1, show_default=True, help="Number of files.")
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder to make.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def export_table(table: str, release: str | None, file_format: str, shards: int, out: Path, as_json: bool) -> None:
+    """Write TABLE of a release as shards, rows in id order, with a manifest; equal releases give equal bytes."""
+    from training.cli import run_export
+
+    click.echo(run_export(table, release, file_format, shards, out, as_json))
+
+
+@main.group()
+def train() -> None:
+    """Train on a release, with what each step trained on record."""
+
+
+@train.command("sft")
+@click.argument("job", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def train_sft(job: Path, as_json: bool) -> None:
+    """Fine-tune as JOB (a YAML file) says; again, to go on with a run that was stopped."""
+    from training.cli import run_train_sft
+
+    if said := run_train_sft(job, as_json):
+        click.echo(said)
+
+
+@main.command("runs")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def runs(as_json: bool) -> None:
+    """List training runs, the newest first."""
+    from training.cli import run_runs
+
+    click.echo(run_runs(as_json))
 
 
 __all__ = ["InternalError", "main", "print_json"]

@@ -37,9 +37,8 @@ except ImportError as error:
     raise MissingExtraError(error.name or "trl", "train") from error
 
 POSITION = "lake_position.json"
-STEPS = pa.schema(
-    [("step", pa.int64()), ("position", pa.int64()), ("epoch", pa.int64()), ("row", pa.int64()), ("example_id", pa.string())]
-)  # fmt: skip
+INT, TEXT = pa.int64(), pa.string()
+STEPS = pa.schema([("step", INT), ("position", INT), ("epoch", INT), ("row", INT), ("example_id", TEXT)])
 
 
 class StreamTrainer(SFTTrainer):  # type: ignore[misc]

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
-from lake.errors import UsageError
 from lake.query import Lake
 from training.jobs.config import read_job
 from training.jobs.sft import train

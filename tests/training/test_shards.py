@@ -55,7 +55,7 @@ def test_shards_hold_every_row_once_in_id_order_and_the_manifest_says_where(chat
         for p in sorted((tmp_path / "out").glob("*.jsonl"))
         for i, row in enumerate(map(json.loads, p.read_bytes().splitlines()))
     ]
-    assert [r for r in pq.read_table(tmp_path / "out" / "row_ids.parquet").to_pylist()][0]["example_id"] == ids[0]
+    assert pq.read_table(tmp_path / "out" / "row_ids.parquet")["example_id"].to_pylist() == ids
 
 
 def test_exporting_again_says_that_it_is_there_and_changes_nothing(chats: Lake, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import importlib.util
 import json
 import os
 import time
@@ -25,7 +26,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lake.errors import InternalError, UsageError
+from lake.errors import InternalError, MissingExtraError, UsageError
 from lake.identity import H
 from lake.query import Lake
 from lake.schema import arrow
@@ -34,6 +35,7 @@ from training.jobs.config import SftJob
 from training.masks import ChatEncoder
 from training.models import load_model, load_tokenizer
 from training.order import Position
+from training.progress import bar
 from training.register import entry, register
 from training.tables import Table, open_table
 from training.tokens import token_cache
@@ -55,6 +57,7 @@ def train(job: SftJob, lake: Lake | None = None, callbacks: Sequence[Any] = ()) 
     Raises:
         UsageError: the folder holds another run, or rows, model and template do not go together.
     """
+    check_installed(job)
     lake = lake or Lake()
     folder = Path(job.output)
     with _held(folder):
@@ -74,7 +77,7 @@ def _run(job: SftJob, lake: Lake, table: Table, run_id: str, folder: Path, callb
     with args.main_process_first(local=False, desc="tokenising"):
         tokenizer = load_tokenizer(job.model, store / "models")
         encoder = ChatEncoder(tokenizer, Path(job.chat_template).read_text() if job.chat_template else None)
-        with _progress(table.rows, "tokenising") as tick:
+        with bar(table.rows, "tokenising") as tick:
             cache = token_cache(lake, table, encoder, job.where, store / "tokens", tick)
     chief = args.process_index == 0
     with args.main_process_first(local=False, desc="looking for a checkpoint"):
@@ -230,15 +233,3 @@ def _held(folder: Path) -> Iterator[None]:
         except OSError as error:
             raise UsageError(f"{folder} is in use by another process that runs this job. Wait for it.") from error
         yield
-
-
-@contextmanager
-def _progress(total: int, what: str) -> Iterator[Any]:
-    """A bar on a terminal, nothing elsewhere."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
