@@ -68,6 +68,18 @@ def train(job: SftJob, lake: Lake | None = None, callbacks: Sequence[Any] = ()) 
         return _run(job, lake, table, run_id, folder, callbacks)
 
 
+def check_installed(job: SftJob) -> None:
+    """Say which package is missing before anything is loaded.
+
+    Raises:
+        MissingExtraError: one of the extra `train` is.
+    """
+    packages = ["torch", "transformers", "datasets", "trl", "accelerate", "matplotlib"]
+    for package in packages + (["peft"] if job.lora else []):
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, "train")
+
+
 def _run(job: SftJob, lake: Lake, table: Table, run_id: str, folder: Path, callbacks: Sequence[Any]) -> dict[str, Any]:
     from training.stream import LakeStream
     from training.trainer import Keeper, StreamTrainer, last_checkpoint
