@@ -144,7 +144,7 @@ def record(source: Forward, head: Head, length: int) -> Row | Bad | Skip:
             else Bad(head.raw, head.start, short(there, length), len(head.raw) + there)
         )
     if length > MAX_RECORD:
-        beginning = source.take(PIECE)
+        beginning = source.take(min(PIECE, length))
         there = len(beginning) + source.drop(length - len(beginning))
         reason = f"the block has {length} bytes; at most {MAX_RECORD} are kept"
         return Bad(head.raw + beginning, head.start, reason, len(head.raw) + there)
@@ -227,7 +227,7 @@ def named(start: int, raw: bytes, fields: dict[str, str]) -> Head:
         return broken(start, raw, "no WARC-Type")
     if not re.fullmatch(r"\d{1,18}", length):
         return broken(start, raw, f"Content-Length is {length!r}, no count of bytes")
-    url = fields.get("warc-target-uri", "").strip("<>") or None
+    url = fields.get("warc-target-uri", "").strip("<>").replace(" ", "%20") or None
     return Head(start, raw, kind, int(length), url, fields.get("content-type"), warc_date(fields.get("warc-date", "")))
 
 
@@ -245,7 +245,7 @@ def arc_head(line: bytes, start: int) -> Head | None:
     kind = "filedesc" if url.startswith("filedesc:") else "response"
     if not re.fullmatch(r"\d{1,18}", length):
         return broken(start, line, f"the record's length is {length!r}, no count of bytes")
-    return Head(start, line, kind, int(length), url, media, arc_date(date))
+    return Head(start, line, kind, int(length), url.replace(" ", "%20"), media, arc_date(date))
 
 
 def warc_date(value: str) -> datetime | None:
