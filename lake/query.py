@@ -28,6 +28,7 @@ from lake.readonly import Reads, check
 from lake.refs import Refs, Release
 from lake.schema import arrow, project_files
 from lake.table import snapshot
+from lake.workspace import open_workspace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -222,26 +223,6 @@ def workspace_views(lake: Lake, reads: Reads | None) -> list[View]:
             shown = name if schema == "main" else f"{schema}.{name}"
             views.append(View(shown, sql=f'select * from "{catalog}"."{schema}"."{name}"'))
     return views + log_views(lake, reads)
-
-
-@contextmanager
-def open_workspace(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the workspace for reading.
-
-    Raises:
-        NotFoundError: nothing was built here.
-        QueryError: another process is building in it.
-    """
-    if not path.is_file():
-        raise NotFoundError(f"there is no workspace {path}; expected what a build makes. Run `lake build`.")
-    try:
-        connection = duckdb.connect(path, read_only=True)
-    except duckdb.IOException as error:
-        raise QueryError(f"{path} is in use by another process: {error}. Wait until its build is done.") from error
-    try:
-        yield connection
-    finally:
-        connection.close()
 
 
 def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBPyConnection:

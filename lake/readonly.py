@@ -54,9 +54,8 @@ def check(connection: duckdb.DuckDBPyConnection, query: str) -> Reads:
     Raises:
         QueryError: it is not SQL, more than one statement, or could do something else than read.
     """
-    row = connection.execute("select json_serialize_sql(?::varchar)", [query]).fetchone()
-    assert row is not None
-    tree = json.loads(row[0])
+    ((text,),) = connection.execute("select json_serialize_sql(?::varchar)", [query]).fetchall()
+    tree = json.loads(text)
     if tree["error"]:
         raise QueryError(_explain(tree, query))
     count = len(tree["statements"])

@@ -12,7 +12,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -183,6 +183,17 @@ class Refs:
         with self._readable(path, f"no release or tag {name!r}. `lake releases` lists them."):
             return int(json.loads(self.store.read(path))["release"])
 
+    def check_free(self, name: str, number: int) -> None:
+        """Refuse a tag that names another release already.
+
+        Raises:
+            UsageError: it does, or the name is not allowed.
+        """
+        if f"{check_tag(name)}.json" in self.store.names("tags") and (held := self.tag(name)) != number:
+            raise UsageError(
+                f"tag {name} names release {held} already, and tags do not move. Choose another name, or pass --force."
+            )
+
     def add_tag(self, name: str, number: int, force: bool = False) -> None:
         """Give a release a name.
 
@@ -197,19 +208,10 @@ class Refs:
         path = f"tags/{check_tag(name)}.json"
         self.load(number)
         data = json.dumps({"release": number}).encode() + b"\n"
-        if self.store.put_new(path, data):
-            return
-        held = None
-        with suppress(InternalError):
-            held = self.tag(name)
-        if held == number:
-            return
-        if not force:
-            raise UsageError(
-                f"tag {name} names release {held or 'that cannot be read'} already, and tags do not move. "
-                "Choose another name, or pass --force."
-            )
-        self.store.put(path, data)
+        if not self.store.put_new(path, data):
+            if not force:
+                self.check_free(name, number)
+            self.store.put(path, data)
 
     @contextmanager
     def _readable(self, name: str, absent: str) -> Iterator[None]:
