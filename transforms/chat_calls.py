@@ -1,8 +1,8 @@
 """One model call in any vendor's shape: what the model was given, which tools it had, what it answered.
 
-Requests and responses of OpenAI (chat, responses, completions), Anthropic, Gemini, Ollama and LangChain, whole, as JSON text,
-or streamed as server-sent events; also the `role: text` lines that OpenLIT and few-shot files keep instead of messages.
-Spans, exports and recorded HTTP exchanges all hold these, so they are read here once.
+Requests and responses of OpenAI (chat, responses, completions), Anthropic, Gemini, Ollama and LangChain, whole, as
+JSON text, or streamed as server-sent events; also the `role: text` lines that OpenLIT and few-shot files keep instead
+of messages. Spans, exports and recorded HTTP exchanges all hold these, so they are read here once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from transforms.chat_turns import Message, UnreadableShape, all_turns, block_call, json_text, loaded, message, text_of, turns
+from transforms.chat_blocks import Message, UnreadableShape, block_call, json_text, loaded, message, text_of
+from transforms.chat_turns import all_turns, turns
 
 DISPLAY = re.compile(r"^(system|developer|user|assistant|tool|function): ", re.MULTILINE)
 SYSTEM_KEYS = ("system", "system_prompt", "instructions", "system_instruction", "systemInstruction")
@@ -34,19 +35,18 @@ def given(value: object) -> list[Message]:
             return [message("user", v) for v in value]
         return all_turns([v for v in value if tool_definition(v) is None])
     if not isinstance(value, dict):
-        return [] if value is None else refused(value)
+        if value is None:
+            return []
+        raise UnreadableShape(f"a request is {type(value).__name__}")
     config = value["config"] if isinstance(value.get("config"), dict) else {}
     before = system_turns(value) or system_turns(config)
     for key in ("messages", "contents", "input", "prompt", "args"):
         inner = value.get(key)
+        if key == "messages" and isinstance(inner, list) and any(isinstance(v, str) for v in inner):
+            raise UnreadableShape("messages are texts")  # Python's repr of objects (Agno)
         if isinstance(inner, str | list | dict) and inner:
             return [*before, *given(inner)] if isinstance(inner, str | list) else [*before, *turns(inner, "user")]
     return [*before, *turns(value)]
-
-
-def refused(value: object) -> list[Message]:
-    """Refuse a value that is no request and no response."""
-    raise UnreadableShape(f"a call holds {type(value).__name__}")
 
 
 def parsed(value: object) -> Any:
@@ -74,13 +74,15 @@ def display_turns(text: str) -> list[Message]:
 
 
 def system_turns(request: Mapping[str, Any]) -> list[Message]:
-    """Return the system prompt that stands beside the messages, as Anthropic, Gemini and OpenAI's responses write it."""
+    """Return the system prompt beside the messages, as Anthropic, Gemini and OpenAI's responses write it."""
     for key in SYSTEM_KEYS:
         value = parsed(request.get(key))
         if isinstance(value, dict) and "parts" in value:
             value = value["parts"]
         if isinstance(value, list):
-            value = [{**v, "type": "text"} if isinstance(v, dict) and "text" in v and "type" not in v else v for v in value]
+            value = [
+                {**v, "type": "text"} if isinstance(v, dict) and "text" in v and "type" not in v else v for v in value
+            ]
         if text := text_of(value):
             return [message("system", text)]
     return []
@@ -127,7 +129,7 @@ def answers(value: object) -> list[list[Message]]:
     if isinstance(value, list):
         return [list_answer(value)] if value else []
     if not isinstance(value, dict):
-        return refused(value) and []
+        raise UnreadableShape(f"an answer is {type(value).__name__}")
     for key in ("choices", "candidates"):
         if isinstance(value.get(key), list):
             return [answer for choice in value[key] for answer in choice_answers(choice)]
@@ -194,7 +196,7 @@ def joined_chunks(chunks: list[Any]) -> dict[str, Any]:
 
 def anthropic_message(events: list[Any]) -> dict[str, Any]:
     """Add Anthropic's stream events up to one message."""
-    start = next((e["message"] for e in events if isinstance(e.get("message"), dict)), {})
+    start: dict[str, Any] = next((e["message"] for e in events if isinstance(e.get("message"), dict)), {})
     grown: dict[int, dict[str, Any]] = {}
     for event in events:
         index, delta = event.get("index"), event.get("delta")
@@ -221,8 +223,9 @@ def chat_completion(chunks: list[Any]) -> dict[str, Any]:
         for choice in choices if isinstance(choices, list) else []:
             if not isinstance(choice, dict) or not isinstance(choice.get("index", 0), int):
                 continue
-            delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {"content": choice.get("text")}
-            grow(grown.setdefault(choice.get("index", 0), {"role": "assistant"}), delta)
+            delta = choice.get("delta")
+            whole = grown.setdefault(choice.get("index", 0), {"role": "assistant"})
+            grow(whole, delta if isinstance(delta, dict) else {"content": choice.get("text")})
     head = {k: v for c in reversed(chunks) for k, v in c.items() if k in ("id", "model", "created")}
     return {**head, "choices": [{"index": i, "message": finished(m)} for i, m in sorted(grown.items())]}
 
@@ -237,7 +240,9 @@ def grow(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
         if not isinstance(part, dict):
             continue
         index = part["index"] if isinstance(part.get("index"), int) else place
-        slot = whole.setdefault("calls", {}).setdefault(index, {"id": None, "function": {"name": None, "arguments": ""}})
+        slot = whole.setdefault("calls", {}).setdefault(
+            index, {"id": None, "function": {"name": None, "arguments": ""}}
+        )
         function = part["function"] if isinstance(part.get("function"), dict) else {}
         slot["id"] = slot["id"] or part.get("id")
         slot["function"]["name"] = slot["function"]["name"] or function.get("name")

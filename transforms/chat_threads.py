@@ -1,20 +1,21 @@
 """The model calls of one trace, put together to conversations.
 
-An agent's later call repeats its earlier one and goes on; some instrumentations write only what is new; a trace may hold
-several agents. So, in the order of the calls' start:
+An agent's later call repeats its earlier one and goes on; some instrumentations write only what is new; a trace may
+hold several agents. So, in the order of the calls' start:
 
 1. a call that begins with a whole thread so far continues it; one that a thread begins with adds nothing;
 2. a call that begins in the middle (with an answer or a tool's result) is what is new: it goes to the end of the last
    thread, without what the thread already ends with;
 3. any other call begins a thread.
 
-Messages are compared by `chat_units.message_keys`; of a repeated message the first writing stays, since answers lose reasoning
-when they are repeated. `models/staging/traces/stg_traces__spans.sql` says the same in SQL; a test holds the two together.
+Messages are compared by `chat_units.message_keys`; of a repeated message the first writing stays, since answers lose
+reasoning when they are repeated. `models/staging/traces/stg_traces__spans.sql` says the same in SQL; a test holds the
+two together.
 """
 
 from __future__ import annotations
 
-from transforms.chat_turns import Message
+from transforms.chat_blocks import Message
 from transforms.chat_units import message_keys
 
 

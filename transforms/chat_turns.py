@@ -1,118 +1,60 @@
 """Turns of any dialect to the common chat message, one reader for all of them.
 
-The dialects (OpenAI chat and responses, Anthropic blocks, Gemini parts, OpenTelemetry GenAI parts, Vercel AI SDK, LangChain,
-ShareGPT) give their blocks types that do not collide, so one table of block types reads them all, mixed ones too, and a
-format needs to say only where its messages lie. Order is kept: a tool result inside an assistant turn splits the turn.
-Nothing is dropped: a block of no known type goes to `content_parts` as it is.
+The dialects (OpenAI chat and responses, Anthropic blocks, Gemini parts, OpenTelemetry GenAI parts, Vercel AI SDK,
+LangChain, ShareGPT) give their blocks types that do not collide, so one table of block types reads them all, mixed
+ones too, and a format needs to say only where its messages lie. Order is kept: a tool result inside an assistant turn
+splits the turn. Nothing is dropped: a block of no known type goes to `content_parts` as it is.
 
 Absent stays absent: a key is set only where the source has it, `tool_calls` is never empty, text is never invented.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-Message = dict[str, Any]
+from transforms.chat_blocks import (
+    CALL,
+    RESULT,
+    TEXT,
+    THOUGHT,
+    Message,
+    UnreadableShape,
+    block_call,
+    block_kind,
+    block_text,
+    field_calls,
+    is_block,
+    joined,
+    json_text,
+    message,
+    result_message,
+    scalar_text,
+    text_of,
+)
 
 ROLES: Mapping[str, str] = {
     **dict.fromkeys(("system", "developer", "systemmessage", "systemprompt"), "system"),
     **dict.fromkeys(("user", "human", "prompter", "customer", "humanmessage", "usermessage"), "user"),
-    **dict.fromkeys(("assistant", "gpt", "ai", "bot", "model", "agent", "chatbot", "aimessage", "assistantmessage"), "assistant"),
-    **dict.fromkeys(("chatgpt", "bing", "bard", "claude", "function_call", "aimessagechunk", "function-call"), "assistant"),
-    **dict.fromkeys(("tool", "function", "observation", "ipython", "tool_response", "toolmessage", "functionmessage"), "tool"),
+    **dict.fromkeys(
+        ("assistant", "gpt", "ai", "bot", "model", "agent", "chatbot", "aimessage", "assistantmessage"), "assistant"
+    ),
+    **dict.fromkeys(
+        ("chatgpt", "bing", "bard", "claude", "function_call", "aimessagechunk", "function-call"), "assistant"
+    ),
+    **dict.fromkeys(
+        ("tool", "function", "observation", "ipython", "tool_response", "toolmessage", "functionmessage"), "tool"
+    ),
     **dict.fromkeys(("function_response", "tool_result", "tool_results", "environment"), "tool"),
 }
 """What the dialects call the four roles, lower case."""
 
-TEXT = frozenset({"text", "input_text", "output_text", "refusal", "summary_text", "str"})
-THOUGHT = frozenset({"thinking", "reasoning", "reasoning_text", "reasoning_content"})
-CALL = frozenset(
-    {"tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call", "function_call", "custom_tool_call", "function"}
+SAYS = frozenset(
+    {"content", "parts", "value", "text", "tool_calls", "function_call", "reasoning_content", "refusal", "audio"}
 )
-RESULT = frozenset(
-    {
-        "tool_result",
-        "tool-result",
-        "tool_call_response",
-        "function_call_output",
-        "custom_tool_call_output",
-        "mcp_tool_result",
-        "web_search_tool_result",
-        "web_fetch_tool_result",
-        "code_execution_tool_result",
-        "bash_code_execution_tool_result",
-        "text_editor_code_execution_tool_result",
-    }
-)
-SAYS = frozenset({"content", "parts", "value", "text", "tool_calls", "function_call", "reasoning_content", "refusal", "audio"})
 """Keys by which a turn that names no role says something."""
 WRAPPED = ("message", "kwargs", "data")
 """Keys under which LangChain, AutoGen and exports keep the message itself."""
-
-
-class UnreadableShape(ValueError):  # noqa: N818  a verdict on the record, not a fault of ours
-    """A record is no chat that we can read; the kernel gives it the problem `unreadable_shape`."""
-
-
-def json_text(value: object) -> str:
-    """Return a value as compact JSON text, keys in the source's order.
-
-    Args:
-        value: anything `json.loads` can give. An infinite number (1e999) has no JSON form and becomes null.
-
-    >>> json_text({"city": "Köln"})
-    '{"city":"Köln"}'
-    """
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except ValueError:
-        return json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"))
-
-
-def finite(value: object) -> object:
-    """Return a value with null where a number is not finite."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list):
-        return [finite(v) for v in value]
-    return {k: finite(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def arguments_text(value: object) -> str | None:
-    """Return a call's arguments as JSON text.
-
-    Args:
-        value: an object, or the JSON text of one (kept as it stands). Text that is no JSON, which models do write,
-            becomes a JSON string of itself, so that the column always parses and nothing is lost.
-
-    >>> arguments_text('{"a": 1}'), arguments_text({"a": 1}), arguments_text('{"a'), arguments_text("")
-    ('{"a": 1}', '{"a":1}', '"{\\\\"a"', '{}')
-    """
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        return json_text(value)
-    if not value.strip():
-        return "{}"
-    return value if loaded(value) is not None or value.strip() == "null" else json_text(value)
-
-
-def loaded(text: object) -> Any:
-    """Return what a JSON text holds; None where it is no JSON text."""
-    if not isinstance(text, str):
-        return None
-    try:
-        return json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError):
-        return None
-
-
-def refuse(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python's parser would take and no other does."""
-    raise ValueError(constant)
 
 
 def role_of(raw: Mapping[str, Any]) -> str | None:
@@ -131,32 +73,11 @@ def role_of(raw: Mapping[str, Any]) -> str | None:
     return None
 
 
-def message(role: str, content: str | None = None, **fields: Any) -> Message:
-    """Build one message; fields that are None are left out.
-
-    Args:
-        role: system, user, assistant or tool.
-        content: the text, None where there is none.
-        fields: `reasoning`, `tool_calls`, `tool_call_id`, `name`, `content_parts`, `weight` of the contract.
-    """
-    return {"role": role, "content": content, **{k: v for k, v in fields.items() if v is not None}}
-
-
-def call(call_id: object, name: object, arguments: object) -> dict[str, str | None]:
-    """Build one tool call of an assistant turn."""
-    return {"id": scalar_text(call_id), "name": scalar_text(name), "arguments": arguments_text(arguments)}
-
-
-def scalar_text(value: object) -> str | None:
-    """Return a name or id as text: null stays null, a number becomes its JSON."""
-    return value if isinstance(value, str) or value is None else json_text(value)
-
-
 def all_turns(raws: object, default_role: str | None = None) -> list[Message]:
     """Read a list of turns; each gives at least one message, or its share of one.
 
-    Items of the Responses API (reasoning, calls, an assistant's message) that follow each other are one turn. A role that is
-    the name of a tool called before (LangGraph through Langfuse) is that tool's answer.
+    Items of the Responses API (reasoning, calls, an assistant's message) that follow each other are one turn. A role
+    that is the name of a tool called before (LangGraph through Langfuse) is that tool's answer.
 
     Args:
         raws: a list of turns, one turn, or a text.
@@ -228,7 +149,7 @@ def turns(raw: object, default_role: str | None = None) -> list[Message]:
 
 
 def unwrapped(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return the message inside an envelope such as `{"message": {...}}`; the envelope's role serves where it has none."""
+    """Return the message inside an envelope such as `{"message": {...}}`, which may know its role."""
     for key in WRAPPED:
         inner = raw.get(key)
         if isinstance(inner, dict) and "content" not in raw and "parts" not in raw:
@@ -250,55 +171,6 @@ def blocks(raw: Mapping[str, Any]) -> list[Any]:
             return nested if isinstance(nested, list) else [json_text(value)]
         return [value] if isinstance(value, str | dict) else [json_text(value)]
     return []
-
-
-def is_block(value: object) -> bool:
-    """Say whether an element of a content list is a block: a text, or an object that a dialect knows."""
-    if isinstance(value, str):
-        return True
-    keys = ("text", "functionCall", "functionResponse", "function_call", "function_response", "inlineData", "inline_data")
-    return isinstance(value, dict) and (isinstance(value.get("type"), str) or any(k in value for k in keys))
-
-
-def block_kind(block: Mapping[str, Any]) -> str:
-    """Name a block: its type, or what the key of a Gemini part says."""
-    kind = block.get("type")
-    if isinstance(kind, str):
-        return kind
-    if block.get("thought") is True:
-        return "reasoning"
-    gemini = {"functionCall": "tool_call", "function_call": "tool_call"}
-    gemini |= {"functionResponse": "tool_result", "function_response": "tool_result", "text": "text"}
-    return next((name for key, name in gemini.items() if key in block), "")
-
-
-def text_of(value: object) -> str | None:
-    """Return a tool result's content as one text: text blocks joined by line ends, anything else as JSON."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, dict) and value.get("type") in TEXT | {"json", "content"}:
-        inner = value.get("text", value.get("value", value.get("content")))
-        return text_of(inner) if inner is not None else json_text(value)
-    if isinstance(value, list) and value:
-        texts = [v if isinstance(v, str) else block_text(v) for v in value]
-        if all(t is not None for t in texts):
-            return "\n".join(t for t in texts if t is not None)
-    return None if value == [] else json_text(value)
-
-
-def block_text(block: object) -> str | None:
-    """Return the text of a text block, else None."""
-    if not isinstance(block, dict) or block_kind(block) not in TEXT | THOUGHT:
-        return None
-    for key in ("text", "content", "thinking", "refusal", "reasoning", "value", "summary"):
-        value = block.get(key)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, dict) and isinstance(value.get("value"), str):  # OpenAI assistants
-            return str(value["value"])
-        if isinstance(value, list) and value:
-            return text_of(value)
-    return None
 
 
 class Splitter:
@@ -372,7 +244,7 @@ class Splitter:
         extra = raw.get("additional_kwargs")
         extra = extra if isinstance(extra, dict) else {}
         if not self.calls:
-            self.calls = list(field_calls(raw) or field_calls(extra))
+            self.calls = [*field_calls(raw)] or [*field_calls(extra)]
         for key in ("reasoning_content", "reasoning", "thinking", "thought"):
             value = raw.get(key)
             if not self.thoughts and value and (text := text_of(value)):
@@ -390,11 +262,11 @@ class Splitter:
 
     def flush(self) -> Message:
         """Return the message gathered so far and start the next."""
-        raw, weight = self.raw, self.raw.get("weight")
+        raw, weight = self.raw, self.raw.get("weight", self.raw.get("loss_weight"))
         tool_id = raw.get("tool_call_id", raw.get("toolCallId", raw.get("call_id"))) if self.role == "tool" else None
         name = raw.get("name", raw.get("tool_name", raw.get("toolName") if self.role == "tool" else None))
         done = message(
-            self.role,
+            "assistant" if self.calls else self.role,  # who calls is the assistant, whatever Koog says
             joined(self.texts),
             reasoning="\n".join(self.thoughts) if self.thoughts else None,
             tool_calls=self.calls or None,
@@ -405,53 +277,3 @@ class Splitter:
         )
         self.texts, self.thoughts, self.calls, self.parts = [], [], [], []
         return done
-
-
-def joined(texts: list[tuple[str, bool]]) -> str | None:
-    """Join text blocks by line ends; blocks that carry citations are pieces of one sentence and join as they are."""
-    if not texts:
-        return None
-    whole = texts[0][0]
-    for (_, cited_before), (text, cited) in zip(texts, texts[1:], strict=False):
-        whole += text if cited or cited_before else "\n" + text
-    return whole
-
-
-def block_call(block: Mapping[str, Any]) -> dict[str, str | None]:
-    """Read a tool call from a block or from an element of `tool_calls`."""
-    inner: Mapping[str, Any] = block
-    for key in ("function", "functionCall", "function_call", "custom"):
-        if isinstance(block.get(key), dict):
-            inner = block[key]
-    given = next((inner[k] for k in ("arguments", "args", "input", "parameters") if inner.get(k) is not None), None)
-    ident = next((block[k] for k in ("call_id", "toolCallId", "tool_call_id", "id") if block.get(k) is not None), inner.get("id"))
-    name = next((inner[k] for k in ("name", "toolName", "tool_name") if inner.get(k) is not None), None)
-    return call(ident, name, given)
-
-
-def field_calls(raw: Mapping[str, Any]) -> Iterator[dict[str, str | None]]:
-    """Yield the calls of `tool_calls` and of the older `function_call`."""
-    for key in ("tool_calls", "toolCalls", "tool_call", "toolInvocations"):
-        found = loaded(raw.get(key)) if isinstance(raw.get(key), str) else raw.get(key)
-        for item in found if isinstance(found, list) else [found]:
-            if isinstance(item, dict):
-                yield block_call(item)
-    if isinstance(raw.get("function_call"), dict):
-        yield block_call({"function": raw["function_call"]})
-
-
-def result_message(block: Mapping[str, Any]) -> Message:
-    """Build the tool message of a result block."""
-    inner: Mapping[str, Any] = block
-    for key in ("functionResponse", "function_response"):
-        if isinstance(block.get(key), dict):
-            inner = block[key]
-    content = next((inner[k] for k in ("content", "output", "result", "response") if inner.get(k) is not None), None)
-    keys = ("tool_use_id", "toolCallId", "tool_call_id", "call_id", "id")
-    ident = next((inner[k] for k in keys if inner.get(k) is not None), None)
-    name = next((inner[k] for k in ("name", "toolName") if isinstance(inner.get(k), str)), None)
-    parts = [b for b in content if isinstance(b, dict) and block_text(b) is None] if isinstance(content, list) else []
-    if parts and all(is_block(b) for b in content or []):
-        texts = [b for b in content or [] if b not in parts]
-        return message("tool", text_of(texts), tool_call_id=scalar_text(ident), name=name, content_parts=json_text(parts))
-    return message("tool", text_of(content), tool_call_id=scalar_text(ident), name=name)

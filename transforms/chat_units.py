@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lake.identity import H
 from lake.schema import arrow
-from transforms.chat_turns import Message, loaded, scalar_text
+from transforms.chat_blocks import Message, loaded, scalar_text
 
 Unit = dict[str, Any]
 
@@ -37,7 +37,10 @@ SPAN = pa.struct(
 )
 UNIT = pa.struct(
     [
-        *(EXAMPLE.field(n).with_nullable(True) for n in ("messages", "chosen", "rejected", "tools", "label", "created_at")),
+        *(
+            EXAMPLE.field(n).with_nullable(True)
+            for n in ("messages", "chosen", "rejected", "tools", "label", "created_at")
+        ),
         *(EXAMPLE.field(n).with_nullable(True) for n in ("outcome", "provenance")),
         ("span", SPAN),
         ("problem", pa.string()),
@@ -64,6 +67,14 @@ def unit(messages: list[Message] | None = None, **fields: Any) -> Unit:
 def unreadable() -> list[Unit]:
     """Return the one unit of a record that is no chat."""
     return [unit(None, problem=UNREADABLE)]
+
+
+def in_trace(unit_: Unit, span: dict[str, Any]) -> Unit:
+    """Return a unit with its place in a trace; one that names no trace, or cannot be read, stands for itself."""
+    if span.get("trace_id") is None or unit_.get("problem") == UNREADABLE:
+        return unit_
+    keys = message_keys(unit_["messages"]) if unit_["messages"] else None
+    return {**unit_, "span": {**span, "keys": keys}}
 
 
 def outcome(reward: object = None, feedback: object = None, verdict: object = None) -> dict[str, Any] | None:
@@ -113,8 +124,8 @@ def time(value: object) -> datetime | None:
     """Read a point in time as traces write it.
 
     Args:
-        value: ISO 8601 text (UTC where it names no zone), seconds, milli-, micro- or nanoseconds since 1970 as number or
-            text of digits (told apart by size), or OpenTelemetry's pair [seconds, nanoseconds].
+        value: ISO 8601 text (UTC where it names no zone); seconds, milli-, micro- or nanoseconds since 1970, told apart
+            by size, as a number or text of digits; OpenTelemetry's pair [seconds, nanoseconds].
 
     Returns:
         UTC time to the microsecond, rounded down; None for anything else.
@@ -132,7 +143,9 @@ def time(value: object) -> datetime | None:
         value = int(value) if value.isdigit() else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e19:
         return None
-    per_second = next(scale for limit, scale in ((1e11, 1), (1e14, 10**3), (1e17, 10**6), (1e19, 10**9)) if value < limit)
+    per_second = next(
+        scale for limit, scale in ((1e11, 1), (1e14, 10**3), (1e17, 10**6), (1e19, 10**9)) if value < limit
+    )
     micros = value * 10**6 // per_second if isinstance(value, int) else int(value * (10**6 / per_second))
     try:
         return EPOCH + timedelta(microseconds=micros)

@@ -1,8 +1,8 @@
 """The kernel `chat`: a landed record to its chats, pairs and spans in the common shape.
 
-One pure function per format, in `transforms/chat_formats/`; this module is the table of them and the walk over a batch.
-A record that its format's reader does not know is no error: it gives one unit with the problem `unreadable_shape`, so that
-it is counted and dropped by name.
+One pure function per format, in `transforms/chat_formats/`; this module is the table of them and the walk over a
+batch. A record that its format's reader does not know is no error: it gives one unit with the problem
+`unreadable_shape`, so that it is counted and dropped by name.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from lake.errors import InternalError
+from transforms.chat_blocks import UnreadableShape, refuse
 from transforms.chat_formats import (
     alpaca,
     claude_code,
@@ -31,7 +32,6 @@ from transforms.chat_formats import (
     tau2_bench,
     tau_bench,
 )
-from transforms.chat_turns import UnreadableShape, refuse
 from transforms.chat_units import UNIT, Unit, unreadable
 from transforms.kernel import Kernel
 

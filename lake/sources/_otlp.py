@@ -54,7 +54,11 @@ def spans_within(record: object) -> Iterator[Any]:
 
 def is_span(value: object) -> bool:
     """Say whether a value is a span with its ids."""
-    return isinstance(value, dict) and "attributes" in value and any(k in value for k in ("spanId", "span_id", "spanContext", "context"))
+    return (
+        isinstance(value, dict)
+        and "attributes" in value
+        and any(k in value for k in ("spanId", "span_id", "spanContext", "context"))
+    )
 
 
 def split(payload: bytes) -> Iterable[bytes]:
@@ -78,7 +82,9 @@ def natural_key(record: object) -> str | None:
 def observed_at(record: object) -> str | None:
     """Return the end of a span, ISO 8601."""
     known = record if isinstance(record, dict) else {}
-    value = next((known[k] for k in ("endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time") if known.get(k)), None)
+    value = next(
+        (known[k] for k in ("endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time") if known.get(k)), None
+    )
     if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
         value = value[0] * 10**9 + value[1]
     if isinstance(value, str) and value.isascii() and value.isdigit():

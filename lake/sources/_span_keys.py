@@ -1,7 +1,7 @@
 """Natural keys of spans and events.
 
-A line that names no span (a summary, a number in a log, bare attributes) lands, too: its key is then the hash of its content,
-so that it lands once.
+A line that names no span (a summary, a number in a log, bare attributes) lands, too: its key is then the hash of its
+content, so that it lands once.
 """
 
 from __future__ import annotations

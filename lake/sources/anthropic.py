@@ -1,4 +1,4 @@
-"""Anthropic messages: requests with content blocks, responses, both together, recorded exchanges, streaming ones too."""
+"""Anthropic messages: requests with content blocks, responses, both together, recorded exchanges and streams."""
 
 NAME = "anthropic"
 KINDS = ("traces", "synthetic")
@@ -14,7 +14,12 @@ def lacks(record: object) -> str | None:
     """Say what a record lacks to be of Anthropic's interface."""
     if not isinstance(record, dict):
         return "records are not JSON objects"
-    if is_message(record) or is_message(record.get("response")) or holds_blocks(record) or holds_blocks(record.get("request")):
+    if (
+        is_message(record)
+        or is_message(record.get("response"))
+        or holds_blocks(record)
+        or holds_blocks(record.get("request"))
+    ):
         return None
     body = record.get("body")
     response = record.get("response")

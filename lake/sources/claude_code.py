@@ -1,4 +1,4 @@
-"""Claude Code session logs: one event a line, with `sessionId`, `uuid`, `parentUuid`; grouped to sessions in staging."""
+"""Claude Code session logs: one event a line, with `sessionId` and `uuid`; grouped to sessions in staging."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of OpenAI's interface and its kin: request and response, a response alone, batch files, recorded exchanges, streams."""
+"""Calls of OpenAI's interface and its kin: request with response, responses, batch files, exchanges, streams."""
 
 NAME = "openai_completion"
 KINDS = ("traces", "synthetic")
@@ -31,4 +31,8 @@ def lacks(record: object) -> str | None:
 def is_answer(choices: object) -> bool:
     """Say whether choices are a model's answers, not those of a multiple-choice question."""
     keys = ("message", "delta", "finish_reason")
-    return isinstance(choices, list) and bool(choices) and all(isinstance(c, dict) and any(k in c for k in keys) for c in choices)
+    return (
+        isinstance(choices, list)
+        and bool(choices)
+        and all(isinstance(c, dict) and any(k in c for k in keys) for c in choices)
+    )

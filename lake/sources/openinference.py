@@ -1,4 +1,4 @@
-"""OpenInference spans (https://arize-ai.github.io/openinference/spec/): OTLP exports, one span a line, or a list of spans."""
+"""OpenInference spans (https://arize-ai.github.io/openinference/spec/): OTLP exports, span lines, lists."""
 
 from lake.sources._otlp import all_attribute_names, natural_key, observed_at, split
 
@@ -14,5 +14,8 @@ KEYS = ("attributes", "context", "openinference.span.kind", "parent_id", "status
 def lacks(record: object) -> str | None:
     """Say what a record lacks to be an OpenInference span."""
     names = all_attribute_names(record)
-    said = any(n.startswith(("openinference.", "llm.input_messages", "llm.output_messages")) or n == "openinference" for n in names)
+    said = any(
+        n.startswith(("openinference.", "llm.input_messages", "llm.output_messages")) or n == "openinference"
+        for n in names
+    )
     return None if said else "no attribute 'openinference.span.kind' or 'llm.input_messages'"

@@ -1,4 +1,4 @@
-"""OpenTelemetry spans of generative AI, current and deprecated names, and those of OpenLLMetry and the Vercel AI SDK."""
+"""OpenTelemetry spans of generative AI, current and deprecated names, of OpenLLMetry and the Vercel AI SDK."""
 
 from lake.sources._otlp import all_attribute_names, natural_key, observed_at, split
 

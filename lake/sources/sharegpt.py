@@ -11,7 +11,9 @@ def lacks(record: object) -> str | None:
     """Say what a record lacks to be a ShareGPT conversation."""
     if not isinstance(record, dict):
         return "records are not JSON objects"
-    turns = next((record[k] for k in ("conversations", "conversation", "items") if isinstance(record.get(k), list)), None)
+    turns = next(
+        (record[k] for k in ("conversations", "conversation", "items") if isinstance(record.get(k), list)), None
+    )
     if not turns:
         return "no list 'conversations'"
     return None if all(isinstance(t, dict) and "from" in t for t in turns) else "a turn has no 'from'"

@@ -1,4 +1,4 @@
-"""tau2-bench simulations, one a file or under `simulations` of a results file: `messages` or `ticks`, `task_id`, `trial`."""
+"""tau2-bench simulations, one a file or under `simulations` of a results file: `messages` or `ticks`."""
 
 NAME = "tau2_bench"
 KINDS = ("traces",)

@@ -13,4 +13,8 @@ def lacks(record: object) -> str | None:
         return "records are not JSON objects"
     if isinstance(record.get("traj"), list) and "reward" in record:
         return None
-    return None if isinstance(record.get("messages_display"), str) else "neither 'traj' with 'reward' nor 'messages_display'"
+    return (
+        None
+        if isinstance(record.get("messages_display"), str)
+        else "neither 'traj' with 'reward' nor 'messages_display'"
+    )

@@ -6,7 +6,7 @@ The user's turn is instruction and input, an empty line between; Alpaca's own fr
 
 from __future__ import annotations
 
-from transforms.chat_turns import UnreadableShape, message
+from transforms.chat_blocks import UnreadableShape, message
 from transforms.chat_units import Unit, unit
 from transforms.row_facts import history_messages, row_facts, system_message
 

@@ -1,8 +1,8 @@
 """Claude Code session logs: one line is one event, natural key (session, uuid); staging groups a session's lines.
 
-The conversation is made of the lines `user` and `assistant`; a message is written one block a line under one message id, which
-becomes the span's `turn_id` so that staging joins them again. Lines of a sub-agent (`isSidechain`) are a conversation of
-their own. Summaries, snapshots and the program's own notes are no turns: `no_chat`.
+The conversation is made of the lines `user` and `assistant`; a message is written one block a line under one message
+id, which becomes the span's `turn_id` so that staging joins them again. Lines of a sub-agent (`isSidechain`) are a
+conversation of their own. Summaries, snapshots and the program's own notes are no turns: `no_chat`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from transforms.chat_blocks import UnreadableShape
 from transforms.chat_formats.openai_chat import sampled
-from transforms.chat_turns import UnreadableShape, turns
-from transforms.chat_units import NO_CHAT, Unit, message_keys, time, unit
+from transforms.chat_turns import turns
+from transforms.chat_units import NO_CHAT, Unit, in_trace, time, unit
 
 NOTES = ("summary", "system", "progress", "file-history-snapshot", "queue-operation", "custom-title", "attachment")
 
@@ -25,22 +26,16 @@ def units(record: object) -> list[Unit]:
     if kind not in ("user", "assistant"):
         if kind not in NOTES:
             raise UnreadableShape(f"type {kind!r}")
-        return [unit(None, span=span, problem=NO_CHAT)]
+        return [in_trace(unit(None, problem=NO_CHAT), span)]
     if not isinstance(inner, dict) or "content" not in inner:
-        return [unit(None, span=span, problem="unreadable_shape")]
-    read = turns(inner, kind)
-    return [
-        unit(
-            read,
-            created_at=time(record.get("timestamp")),
-            provenance=sampled(inner),
-            span={**span, "operation": "turn", "keys": message_keys(read)},
-        )
-    ]
+        raise UnreadableShape("no message with content")
+    said = unit(turns(inner, kind), created_at=span["started_at"], provenance=sampled(inner))
+    return [in_trace(said, {**span, "operation": "turn"})]
 
 
 def line_span(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return where a line belongs."""
+    when = time(record.get("timestamp"))
     session, uuid, inner = record.get("sessionId"), record.get("uuid"), record.get("message")
     side = f"/{record.get('agentId') or 'sidechain'}" if record.get("isSidechain") is True else ""
     turn = inner.get("id") if isinstance(inner, dict) else None
@@ -50,5 +45,6 @@ def line_span(record: Mapping[str, Any]) -> dict[str, Any]:
         "parent_id": record["parentUuid"] if isinstance(record.get("parentUuid"), str) else None,
         "operation": "other",
         "turn_id": turn if isinstance(turn, str) and turn else None,
-        "started_at": time(record.get("timestamp")),
+        "started_at": when,
+        "updated_at": when,
     }

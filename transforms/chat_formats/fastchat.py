@@ -1,14 +1,15 @@
 """FastChat's judging files: questions (`turns`), answers (`choices[].turns`) and judge prompts.
 
-A question is its user turns: nothing answers it, so it trains nothing, and the contamination scan sees it. An answer file
-holds the assistant's turns alone; each choice is a unit. Zheng et al., "Judging LLM-as-a-Judge with MT-Bench", 2023.
+A question is its user turns: nothing answers it, so it trains nothing, and the contamination scan sees it. An answer
+file holds the assistant's turns alone; each choice is a unit. Zheng et al., "Judging LLM-as-a-Judge with MT-Bench",
+2023.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from transforms.chat_turns import Message, UnreadableShape, message
+from transforms.chat_blocks import Message, UnreadableShape, message
 from transforms.chat_units import Unit, provenance, time, unit
 
 
@@ -25,7 +26,9 @@ def units(record: object) -> list[Unit]:
     prompt, system = record.get("prompt_template"), record.get("system_prompt")
     if not isinstance(prompt, str):
         raise UnreadableShape("no 'turns', 'choices' or 'prompt_template'")
-    return [unit([*([message("system", system)] if isinstance(system, str) and system else []), message("user", prompt)])]
+    return [
+        unit([*([message("system", system)] if isinstance(system, str) and system else []), message("user", prompt)])
+    ]
 
 
 def choice_turns(choice: object) -> list[Message]:

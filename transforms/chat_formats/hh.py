@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from transforms.chat_blocks import Message, UnreadableShape, message
 from transforms.chat_formats.preference import pair
-from transforms.chat_turns import Message, UnreadableShape, message
 from transforms.chat_units import Unit
 
 TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):")

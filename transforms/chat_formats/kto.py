@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from transforms.chat_blocks import UnreadableShape
 from transforms.chat_formats import openai_chat, prompt_completion, sharegpt
-from transforms.chat_turns import UnreadableShape
 from transforms.chat_units import Unit
 from transforms.row_facts import row_facts
 

@@ -1,8 +1,8 @@
-"""Langfuse exports: one trace with its observations, `{"trace": {...}, "observations": [...]}` or the trace that holds them.
+"""Langfuse exports: one trace with its observations, `{"trace": ..., "observations": [...]}`, or these in the trace.
 
-The conversations are those of the generations (of agents, where there is no generation that says anything), put together by
-`transforms.chat_threads`; one unit each. A side that no dialect fits (Python's repr of objects, say) is left out, the other
-stays. Scores become the outcome: `reward` by that name, feedback by a name that holds it.
+The conversations are those of the generations (of agents, where there is no generation that says anything), put
+together by `transforms.chat_threads`; one unit each. A side that no dialect fits (Python's repr of objects, say) is
+left out, the other stays. Scores become the outcome: `reward` by that name, feedback by a name that holds it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transforms.chat_calls import answers, given, parsed, tools_text
+from transforms.chat_blocks import Message, UnreadableShape
+from transforms.chat_calls import answers, given, parsed, system_turns, tools_text
 from transforms.chat_formats.openai_chat import created, sampled
 from transforms.chat_threads import threads
-from transforms.chat_turns import Message, UnreadableShape
 from transforms.chat_units import NO_CHAT, Unit, message_keys, outcome, time, unit
 
 Call = tuple[dict[str, Any], list[Message]]
@@ -28,11 +28,11 @@ def units(record: object) -> list[Unit]:
     if not isinstance(listed, list):
         raise UnreadableShape("no list 'observations'")
     observations = sorted((o for o in listed if isinstance(o, dict)), key=started)
-    calls = said(observations, "GENERATION") or said(observations, "AGENT") or said([{**trace, "type": "TRACE"}], "TRACE")
+    calls = (
+        said(observations, "GENERATION") or said(observations, "AGENT") or said([{**trace, "type": "TRACE"}], "TRACE")
+    )
     facts = {"outcome": scored(record, trace), "created_at": created(trace)}
-    found = [
-        unit(turns, **facts, **call_facts(turns, calls)) for turns in threads([turns for _, turns in calls])
-    ]
+    found = [unit(turns, **facts, **call_facts(turns, calls)) for turns in threads([turns for _, turns in calls])]
     return found or [unit(None, problem=NO_CHAT, **facts)]
 
 
@@ -44,8 +44,17 @@ def started(observation: Mapping[str, Any]) -> tuple[str, str]:
 
 def said(observations: list[dict[str, Any]], kind: str) -> list[Call]:
     """Return the observations of a type that hold messages, with them."""
-    of_kind = [(o, [*observed(o, "input"), *observed(o, "output")]) for o in observations if o.get("type") == kind]
+    of_kind = [(o, whole_call(o)) for o in observations if o.get("type") == kind]
     return [(o, turns) for o, turns in of_kind if turns]
+
+
+def whole_call(observation: Mapping[str, Any]) -> list[Message]:
+    """Return what was given and answered; OpenAI's responses repeat the instructions that the request left out."""
+    asked, answered = observed(observation, "input"), observed(observation, "output")
+    output = parsed(observation.get("output"))
+    if isinstance(output, dict) and output.get("object") == "response" and all(m["role"] != "system" for m in asked):
+        asked = [*system_turns(output), *asked]
+    return [*asked, *answered]
 
 
 def observed(observation: Mapping[str, Any], side: str) -> list[Message]:
@@ -71,7 +80,9 @@ def call_facts(turns: list[Message], calls: list[Call]) -> dict[str, Any]:
 def parameters(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a generation's sampling parameters; Langfuse may write them as text."""
     given_ = parsed(observation.get("modelParameters", observation.get("model_parameters")))
-    named = {k: parsed_number(given_.get(k)) for k in ("temperature", "top_p", "seed")} if isinstance(given_, dict) else {}
+    named = (
+        {k: parsed_number(given_.get(k)) for k in ("temperature", "top_p", "seed")} if isinstance(given_, dict) else {}
+    )
     return {k: v for k, v in named.items() if v is not None}
 
 

@@ -1,6 +1,7 @@
 """OpenAI chat messages: `{"messages": [...], "tools": [...]}`, or the bare list of messages. One record is one chat.
 
-Turns may be of any dialect (`transforms.chat_turns`): Anthropic blocks under `messages` are common, LangChain's and Vercel's occur.
+Turns may be of any dialect (`transforms.chat_turns`): Anthropic blocks under `messages` are common, LangChain's and
+Vercel's occur.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from transforms.chat_blocks import Message, UnreadableShape
 from transforms.chat_calls import system_turns, tools_text
-from transforms.chat_turns import Message, UnreadableShape, all_turns
+from transforms.chat_turns import all_turns
 from transforms.chat_units import Unit, outcome, provenance, time, unit
 
 CREATED = ("created", "created_at", "createdAt", "timestamp", "create_time", "start_time", "tstamp")

@@ -1,8 +1,8 @@
 """Calls of a model's HTTP interface: a request, a response, both together, recorded exchanges, batch files, streams.
 
-Vendors differ inside (`transforms.chat_calls` reads them all); the envelopes are the same, so the format `anthropic` is read
-here too. One unit per choice: each is the request's messages and that answer. A call that failed gives its request alone, with
-the outcome's verdict `error`.
+Vendors differ inside (`transforms.chat_calls` reads them all); the envelopes are the same, so the format `anthropic`
+is read here too. One unit per choice: each is the request's messages and that answer. A call that failed gives its
+request alone, with the outcome's verdict `error`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from transforms.chat_blocks import UnreadableShape
 from transforms.chat_calls import answers, event_stream, given, parsed, system_turns, tools_text
 from transforms.chat_formats.openai_chat import created, sampled
-from transforms.chat_turns import UnreadableShape
 from transforms.chat_units import Unit, outcome, unit
 
 REQUEST = ("request", "req", "reqPayload", "request_body")
@@ -30,7 +30,9 @@ def units(record: object) -> list[Unit]:
         raise UnreadableShape("no object")
     request, response = exchange(record)
     before = given(request) if request is not None else []
-    failed = isinstance(response, dict) and response.get("error") is not None and not any(k in response for k in ANSWERS)
+    failed = (
+        isinstance(response, dict) and response.get("error") is not None and not any(k in response for k in ANSWERS)
+    )
     after = [] if failed else answers(response)
     if not before and not after:
         raise UnreadableShape("neither request nor response")
@@ -56,7 +58,11 @@ def exchange(record: Mapping[str, Any]) -> tuple[object, object]:
             response = body(record)
     if request is None and any(k in record for k in ASKS) and not is_response(record):
         request = record
-    if response is None and (request is None or request is record) and any(k in record for k in ("choices", "candidates")):
+    if (
+        response is None
+        and (request is None or request is record)
+        and any(k in record for k in ("choices", "candidates"))
+    ):
         response = record
     if request is None and response is None:
         if not is_response(record) and not isinstance(record.get("content"), list | str):
@@ -86,5 +92,3 @@ def body(value: object) -> object:
     if isinstance(value, str) and (streamed := event_stream(value)) is not None:
         return streamed
     return value
-
-

@@ -1,8 +1,8 @@
 """Preference pairs: chosen and rejected, as texts, turns, or whole conversations. One record is one pair.
 
-The shapes that occur: texts with a prompt; lists of messages that share their beginning (TRL, UltraFeedback,
-`chosen_messages` of LLaMA-Factory v1); a ShareGPT conversation with one chosen and one rejected turn (LLaMA-Factory). What both sides
-begin with is the prompt, message for message; each side keeps at least its last message.
+The shapes that occur: texts with a prompt; lists of messages that share their beginning (TRL, UltraFeedback, and
+`chosen_messages` of LLaMA-Factory v1); a ShareGPT conversation with one chosen and one rejected turn (LLaMA-Factory).
+What both sides begin with is the prompt, message for message; each side keeps at least its last message.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from transforms.chat_blocks import Message, UnreadableShape, message
+from transforms.chat_calls import tools_text
 from transforms.chat_formats.alpaca import asked
-from transforms.chat_formats.openai_chat import tools_text
 from transforms.chat_formats.sharegpt import sharegpt_turn
-from transforms.chat_turns import Message, UnreadableShape, message
 from transforms.chat_units import Unit, unit
 from transforms.row_facts import history_messages, row_facts, system_message
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transforms.chat_formats.openai_chat import tools_text
-from transforms.chat_turns import Message, UnreadableShape, all_turns, message
+from transforms.chat_blocks import Message, UnreadableShape, message
+from transforms.chat_calls import tools_text
+from transforms.chat_turns import all_turns
 from transforms.chat_units import Unit, unit
 from transforms.row_facts import history_messages, row_facts, system_message
 

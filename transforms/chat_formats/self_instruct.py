@@ -6,8 +6,8 @@ is a task that needs none.
 
 from __future__ import annotations
 
+from transforms.chat_blocks import UnreadableShape, message
 from transforms.chat_formats.alpaca import asked
-from transforms.chat_turns import UnreadableShape, message
 from transforms.chat_units import UNREADABLE, Unit, unit
 from transforms.row_facts import row_facts
 

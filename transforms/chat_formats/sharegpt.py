@@ -1,15 +1,16 @@
 """ShareGPT: `{"conversations": [{"from": "human", "value": "..."}], "system": "...", "tools": "..."}`.
 
-LLaMA-Factory's tool turns (`function_call` whose value is the JSON of a call or of a list of calls, `observation`) become
-calls and tool messages. Raw exports hold HTML in `value`; it is kept.
+LLaMA-Factory's tool turns (`function_call` whose value is the JSON of a call or of a list of calls, `observation`)
+become calls and tool messages. Raw exports hold HTML in `value`; it is kept.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from transforms.chat_blocks import Message, UnreadableShape, block_call, json_text, loaded, message
 from transforms.chat_formats.openai_chat import chat
-from transforms.chat_turns import Message, UnreadableShape, block_call, json_text, loaded, message, role_of, turns
+from transforms.chat_turns import role_of, turns
 from transforms.chat_units import Unit
 
 KEYS = ("conversations", "conversation", "items")

@@ -1,16 +1,16 @@
 """A span's envelope in the ways that exporters write it: ids, times, attributes laid flat, events.
 
-OTLP JSON (https://opentelemetry.io/docs/specs/otlp/, ids in hex, times as text of nanoseconds), the JavaScript and Python SDKs'
-own dumps, Phoenix exports, and bare attributes without an envelope.
+OTLP JSON (https://opentelemetry.io/docs/specs/otlp/, ids in hex, times as text of nanoseconds), the JavaScript and
+Python SDKs' own dumps, Phoenix exports, and bare attributes without an envelope.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from transforms.chat_blocks import loaded
 from transforms.chat_calls import parsed
-from transforms.chat_turns import loaded
 from transforms.chat_units import time
 
 DEPTH = 24
@@ -19,7 +19,10 @@ VALUES = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue")
 
 def span_ids(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ids and times of a span as fields of `chat_units.SPAN`."""
-    contexts = [record, *(record[k] for k in ("spanContext", "context", "span_context") if isinstance(record.get(k), dict))]
+    contexts = [
+        record,
+        *(record[k] for k in ("spanContext", "context", "span_context") if isinstance(record.get(k), dict)),
+    ]
     trace_id = first_text(contexts, ("traceId", "trace_id"))
     span_id = first_text(contexts, ("spanId", "span_id"))
     started = first_time(record, ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time"))
@@ -81,7 +84,7 @@ def lay_flat(value: object, key: str, flat: dict[str, Any], depth: int) -> None:
     if not nested or depth == 0 or not value:
         flat[key] = value
         return
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type, var-annotated]
+    pairs: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type]
     for name, inner in pairs:
         lay_flat(inner, f"{key}.{name}" if key else str(name), flat, depth - 1)
 
@@ -114,7 +117,10 @@ def named_events(events: object) -> Iterator[tuple[str, dict[str, Any]]]:
             fields = event.get("attributes", event.get("body"))
             fields = key_values(fields) if isinstance(fields, list) else fields
             body = event.get("body")
-            yield event["name"], {**(fields if isinstance(fields, dict) else {}), **(body if isinstance(body, dict) else {})}
+            yield (
+                event["name"],
+                {**(fields if isinstance(fields, dict) else {}), **(body if isinstance(body, dict) else {})},
+            )
 
 
 def attribute_events(record: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,22 +1,23 @@
-"""Spans of model calls: OpenTelemetry GenAI (current and deprecated names, events), OpenInference, OpenLLMetry, Vercel AI SDK.
+"""Spans of model calls: OpenTelemetry GenAI (current, deprecated, events), OpenInference, OpenLLMetry, Vercel AI SDK.
 
-Attributes come flat (`llm.input_messages.0.message.role`), nested (Phoenix exports) or as OTLP key-value lists; they are laid
-flat first. Of the conventions that a span follows the first that holds messages counts, in this order: OpenInference messages,
-`gen_ai.input.messages`, indexed `gen_ai.prompt.N`, `gen_ai.prompt`, events, `ai.prompt`, `input.value`.
-OpenTelemetry semantic conventions for generative AI 1.37; OpenInference specification of 2025.
+Attributes come flat (`llm.input_messages.0.message.role`), nested (Phoenix exports) or as OTLP key-value lists; they
+are laid flat first. Of the conventions that a span follows the first that holds messages counts, in this order:
+OpenInference messages, `gen_ai.input.messages`, indexed `gen_ai.prompt.N`, `gen_ai.prompt`, events, `ai.prompt`,
+`input.value`. OpenTelemetry semantic conventions for generative AI 1.37; OpenInference specification of 2025.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from transforms.chat_blocks import Message, UnreadableShape, json_text
 from transforms.chat_calls import answers, given, parsed, system_turns, tools_text
 from transforms.chat_formats.openai_chat import sampled
 from transforms.chat_formats.span_fields import flat_attributes, rows, span_events, span_ids
-from transforms.chat_turns import Message, UnreadableShape, all_turns, json_text
-from transforms.chat_units import NO_CHAT, Unit, message_keys, unit
+from transforms.chat_turns import all_turns
+from transforms.chat_units import NO_CHAT, Unit, in_trace, unit
 
 Attributes = Mapping[str, Any]
 Read = tuple[list[Message], list[Message]]
@@ -33,20 +34,13 @@ def units(record: object) -> list[Unit]:
     operation = operation_of(attributes)
     span = {**span_ids(record), "operation": operation}
     if operation == "other":
-        return [unit(None, span=span, problem=NO_CHAT)]
+        return [in_trace(unit(None, problem=NO_CHAT), span)]
     asked, answered = call_of(attributes, span_events(record))
     turns = [*asked, *answered]
     if not turns:
-        return [unit(None, span=span, problem=NO_CHAT)]
-    return [
-        unit(
-            turns,
-            tools=span_tools(attributes),
-            created_at=span["started_at"],
-            provenance=span_model(attributes),
-            span={**span, "keys": message_keys(turns)},
-        )
-    ]
+        return [in_trace(unit(None, problem=NO_CHAT), span)]
+    said = unit(turns, tools=span_tools(attributes), created_at=span["started_at"], provenance=span_model(attributes))
+    return [in_trace(said, span)]
 
 
 def operation_of(attributes: Attributes) -> str:
@@ -59,11 +53,14 @@ def operation_of(attributes: Attributes) -> str:
         return "llm" if VERCEL.match(vercel) else "other"
     if name is not None:
         return "llm" if name in LLM_OPERATIONS else "agent" if name in ("invoke_agent", "create_agent") else "other"
-    said = any(k.startswith(("gen_ai.prompt", "gen_ai.input.messages", "llm.input_messages", "llm.prompts")) for k in attributes)
+    said = any(
+        k.startswith(("gen_ai.prompt", "gen_ai.input.messages", "llm.input_messages", "llm.prompts"))
+        for k in attributes
+    )
     return "llm" if said or attributes.get("llm.request.type") in LLM_OPERATIONS else "other"
 
 
-def call_of(attributes: Attributes, events: list[tuple[str, Attributes]]) -> Read:
+def call_of(attributes: Attributes, events: Sequence[tuple[str, Attributes]]) -> Read:
     """Return what a span's model was given and what it answered, by the first convention that says anything."""
     readers: tuple[Callable[[], Read], ...] = (
         lambda: openinference(attributes),
@@ -101,9 +98,7 @@ def openinference(attributes: Attributes) -> Read:
 def openinference_turn(row: Attributes) -> dict[str, Any]:
     """Turn the attributes of one message into a turn of the usual dialect."""
     turn = {k.removeprefix("message."): v for k, v in row.items() if k.count(".") == 1}
-    parts = [
-        {k.removeprefix("message_content."): v for k, v in part.items()} for part in rows(row, "message.contents")
-    ]
+    parts = [{k.removeprefix("message_content."): v for k, v in part.items()} for part in rows(row, "message.contents")]
     calls = [call.get("tool_call.function.name") is not None and call for call in rows(row, "message.tool_calls")]
     if parts:
         turn["content"] = [part_block(p) for p in parts]
@@ -173,7 +168,7 @@ def gen_ai_texts(attributes: Attributes) -> Read:
     return given(attributes.get("gen_ai.prompt")), first_answer(attributes.get("gen_ai.completion"))
 
 
-def from_events(events: list[tuple[str, Attributes]]) -> Read:
+def from_events(events: Sequence[tuple[str, Attributes]]) -> Read:
     """Read the messages that the conventions before 1.37 keep in events, and the one event of those since."""
     asked: list[Message] = []
     answered: list[Message] = []
@@ -183,8 +178,14 @@ def from_events(events: list[tuple[str, Attributes]]) -> Read:
         elif name.startswith("gen_ai.") and name.endswith(".message"):
             role = name.removeprefix("gen_ai.").removesuffix(".message")
             turn = {k: parsed(v) if k == "tool_calls" else v for k, v in fields.items() if not k.startswith("gen_ai.")}
-            asked += all_turns({"role": role, **turn, **({"tool_call_id": turn["id"]} if role == "tool" and "id" in turn else {})})
-        elif name in ("gen_ai.content.prompt", "gen_ai.content.completion", "gen_ai.client.inference.operation.details"):
+            asked += all_turns(
+                {"role": role, **turn, **({"tool_call_id": turn["id"]} if role == "tool" and "id" in turn else {})}
+            )
+        elif name in (
+            "gen_ai.content.prompt",
+            "gen_ai.content.completion",
+            "gen_ai.client.inference.operation.details",
+        ):
             more = [read(fields) for read in (gen_ai_messages, gen_ai_texts)]
             asked += [m for side, _ in more for m in side]
             answered += [m for _, side in more for m in side]
@@ -208,8 +209,8 @@ def vercel(attributes: Attributes) -> Read:
 def span_tools(attributes: Attributes) -> str | None:
     """Return the tool schemas that a span names."""
     for key in ("gen_ai.tool.definitions", "gen_ai.request.tools", "ai.prompt.tools"):
-        if found := tools_text({"tools": attributes.get(key)}):
-            return found
+        if text := tools_text({"tools": attributes.get(key)}):
+            return text
     named = [row.get("tool.json_schema", row.get("json_schema")) for row in rows(attributes, "llm.tools")]
     if found := [parsed(t) for t in named if t is not None]:
         return json_text(found)
@@ -225,5 +226,3 @@ def span_model(attributes: Attributes) -> dict[str, Any] | None:
     model = next((attributes[k] for k in models if isinstance(attributes.get(k), str)), None)
     said = {k: attributes.get(f"gen_ai.request.{k}") for k in ("temperature", "top_p", "seed")}
     return sampled({"model": model, **said}, parsed(attributes.get("llm.invocation_parameters")))
-
-

@@ -1,16 +1,17 @@
 """tau2-bench simulations: `messages` of text runs, `ticks` of voice runs, `reward_info.reward`.
 
-Messages name their `requestor`: in the telecom domain the user calls tools, too. Those calls and their results stay where
-they are, the results under the name `user`, so that a trainer can tell whose they were. Ticks as published hold no
-words; a run of such ticks is `no_chat`. Barres et al., "tau2-bench", 2025.
+Messages name their `requestor`: in the telecom domain the user calls tools, too. Those calls and their results stay
+where they are, the results under the name `user`, so that a trainer can tell whose they were. Ticks as published hold
+no words; a run of such ticks is `no_chat`. Barres et al., "tau2-bench", 2025.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from transforms.chat_blocks import Message, UnreadableShape
 from transforms.chat_formats.openai_chat import created, sampled
-from transforms.chat_turns import Message, UnreadableShape, turns
+from transforms.chat_turns import turns
 from transforms.chat_units import NO_CHAT, Unit, outcome, unit
 
 

@@ -1,13 +1,15 @@
 """tau-bench: recorded runs (`traj`, `reward`, `task_id`, `trial`) and few-shot dialogues (`messages_display`).
 
-Yao et al., "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", 2024. A run's reward is its outcome.
+Yao et al., "tau-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", 2024. A run's reward is
+its outcome.
 """
 
 from __future__ import annotations
 
+from transforms.chat_blocks import UnreadableShape
 from transforms.chat_calls import display_turns
 from transforms.chat_formats.openai_chat import created, sampled
-from transforms.chat_turns import UnreadableShape, all_turns
+from transforms.chat_turns import all_turns
 from transforms.chat_units import Unit, outcome, unit
 
 
