@@ -1,7 +1,7 @@
 """What dbt reads: raw tables at pinned versions, memos, and the parent release, as views in the workspace.
 
-dbt-duckdb calls `Plugin` for each connection that it opens. The views are persistent, so everything after (models, tests,
-`dbt show`, `lake sql --workspace`) reads the same versions. `_lake` holds what the workspace was made from:
+dbt-duckdb calls `Plugin` for each connection that it opens. The views are persistent, so everything after (models,
+tests, `dbt show`, `lake sql --workspace`) reads the same versions. `_lake` holds what the workspace was made from:
 
     _lake.base     home, release       the lake, and the release whose tables stand in for models not built here
     _lake.pins     name, version       Delta version of each raw table; null: nothing had landed
@@ -9,8 +9,8 @@ dbt-duckdb calls `Plugin` for each connection that it opens. The views are persi
     _lake.session  release, project_digest     the lake's last release, and the project, as this invocation found them
     _lake.built    one row an invocation that wrote, made by the macros `note_start` and `note_end`
 
-Only the macro knows whether an invocation is whole: `dbt retry` runs under the flags of the build that it continues, and
-a selectors file selects without a flag. Costs about 10 ms a raw table on a local disk, and the import of the kernels.
+Only the macro knows whether an invocation is whole: `dbt retry` runs under the flags of the build that it continues,
+and a selectors file selects without a flag. Costs some 10 ms a raw table on a local disk and the kernels' import.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import dbt.flags
 import duckdb
 from dbt.adapters.duckdb.plugins import BasePlugin
 from dbt_common.invocation import get_invocation_id
@@ -99,7 +100,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
     last = numbers[-1] if numbers else None
     _bind(connection, home, refs.load(last) if last else None)
     for name, version in read_pins(connection).items():
-        connection.execute(rawcreate_view(home, name, version))
+        connection.execute(raw_view(home, name, version))
     for name in RAW:
         newest = snapshot(f"{home}/raw/{name}")
         version = newest.version if newest else None
@@ -123,7 +124,7 @@ def pins_digest(pins: Mapping[str, int | None]) -> str:
     return H(*[f"{name} {'' if version is None else version}" for name, version in sorted(pins.items())])
 
 
-def rawcreate_view(home: str, name: str, version: int | None) -> str:
+def raw_view(home: str, name: str, version: int | None) -> str:
     """Return the statement that points `raw.<name>` at a version, or at a typed empty relation for None."""
     found = None if version is None else snapshot(f"{home}/raw/{name}", version)
     return create_view(f"raw.{name}", schema.arrow(f"raw/{name}"), found)
@@ -146,8 +147,8 @@ def _bind(connection: duckdb.DuckDBPyConnection, home: str, last: Release | None
         connection.execute("insert into _lake.base values (?, ?)", [home, last.number if last else None])
     elif base[0] != home:
         raise ConflictError(
-            f"this workspace was built from the lake {base[0]}, and dbt's target is the lake {home}. Set LAKE_WORKSPACE to "
-            "another file for it, or delete the workspace: all in it can be built again."
+            f"this workspace was built from the lake {base[0]}, and dbt's target is the lake {home}. Set "
+            "LAKE_WORKSPACE to another file for it, or delete the workspace: all in it can be built again."
         )
 
 
@@ -168,13 +169,13 @@ def _stand_in(connection: duckdb.DuckDBPyConnection, release: Release) -> None:
 
 
 def _project_folder() -> Path:
-    from dbt.flags import get_flags
-
-    named = getattr(get_flags(), "PROJECT_DIR", None)
+    named = _flag("PROJECT_DIR")
     return Path(named).resolve() if named else find_project() or schema.project_files()
 
 
 def _variables() -> dict[str, Any]:
-    from dbt.flags import get_flags
+    return dict(_flag("VARS") or {})
 
-    return dict(getattr(get_flags(), "VARS", None) or {})
+
+def _flag(name: str) -> Any:
+    return getattr(dbt.flags.get_flags(), name, None)

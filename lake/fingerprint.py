@@ -1,9 +1,9 @@
 """What decides a kernel's results, as one hash, so that no version number is kept by hand.
 
-The code enters as its syntax tree without docstrings, of the kernel's module and of every module of `transforms` that it
-imports, transitively, and of the modules of `lake` that these name (but for errors, whose messages decide no result).
-Beside it: parameters, types, model files and the versions of the third-party packages that are imported. A comment, a
-docstring or a blank line changes nothing; a changed constant does.
+The code enters as its syntax tree without docstrings, of the kernel's module and of every module of `transforms` that
+it imports, transitively, and of the modules of `lake` that these name (but errors, whose messages decide no result).
+Beside it: parameters, types, model files and the versions of the third-party packages that `transforms` imports. A
+comment, a docstring or a blank line changes nothing; a changed constant does.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def fingerprint(kernel: Kernel) -> str:
         32 hex digits.
     """
     modules = code_of(kernel.compute.__module__)
-    packages = sorted({p for m in modules for p in _imports(m)[1]})
+    packages = sorted({p for m in modules if not m.startswith("lake.") for p in _imports(m)[1]})
     return H(
         "kernel",
         kernel.name,
         str(kernel.inputs),
         str(kernel.results),
         json.dumps(dict(kernel.parameters), sort_keys=True),
-        *[part for m in modules for part in (m, syntax(_source(m)))],
+        *[part for m in modules for part in (m, _syntax_of(m))],
         *[f"{p} {_version(p)}" for p in packages],
         *[_file_hash(path, Path(path).stat().st_mtime_ns) for path in kernel.model_files],
     )
@@ -70,6 +70,11 @@ def syntax(source: str) -> str:
     Empty fields are left out, so that Python versions that add fields to the grammar give the same text.
     """
     return _text(ast.parse(source))
+
+
+@functools.cache
+def _syntax_of(module: str) -> str:
+    return syntax(_source(module))
 
 
 def _text(node: object) -> str:
@@ -128,16 +133,15 @@ def _source(module: str) -> str:
     return Path(spec.origin).read_text("utf-8")
 
 
+@functools.cache
 def _version(package: str) -> str:
     if package == "unicodedata":  # normalisation and letter classes follow Python's tables
         return unicodedata.unidata_version
-    names = _distributions().get(package, [])
-    return " ".join(f"{n} {importlib.metadata.version(n)}" for n in sorted(set(names)))
-
-
-@functools.cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(importlib.metadata.packages_distributions())
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # its distribution has another name; the whole map takes a second
+        names = importlib.metadata.packages_distributions().get(package, [])
+        return " ".join(f"{n} {importlib.metadata.version(n)}" for n in sorted(set(names)))
 
 
 @functools.cache

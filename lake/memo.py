@@ -1,9 +1,9 @@
 """Kernels' results so far: every input is computed once, by whoever asks first, and never again.
 
-One Delta table per kernel and fingerprint, `memo/<kernel>/<fingerprint>`: a result never changes there, a new version of
-a kernel starts a table of its own, and deleting a memo changes cost and nothing else. Results are committed as they come,
-so a build that is killed goes on where it was. Two builds that compute one key at a time store it once: whoever commits
-second drops what the first has committed.
+One Delta table per kernel and fingerprint, `memo/<kernel>/<fingerprint>`: a result never changes there, a new version
+of a kernel starts a table of its own, and deleting a memo changes cost and nothing else. Results are committed as they
+come, so a build that is killed goes on where it was. Two builds that compute one key at a time store it once: whoever
+commits second drops what the first has committed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def extend(
     Args:
         session: the build's connection; its lake is in `_lake.base`.
         kernel: what to compute.
-        asked: relation, or its SQL: `key`, the kernel's inputs, and, if there are more columns, names for error messages,
-            such as an example's id. Equal keys have equal inputs; they are computed once.
+        asked: relation, or its SQL: `key`, the kernel's inputs, and, if there are more columns, names for error
+            messages, such as an example's id. Equal keys have equal inputs; they are computed once.
 
     Returns:
         One row of accounts: kernel, fingerprint, asked, computed, reused (numbers of different keys).
@@ -50,7 +50,7 @@ def extend(
     Raises:
         InternalError: the kernel failed; the message names the row and the error. What was computed before is stored.
     """
-    wanted = session.sql(asked) if isinstance(asked, str) else asked
+    wanted = asked if isinstance(asked, str) else asked.sql_query()
     (home,) = session.execute("select home from _lake.base").fetchall()[0]
     base = create(_uri(home, kernel), stored(kernel))
     total, missing = _find_missing(session, kernel, wanted, base)
@@ -80,17 +80,14 @@ def _uri(home: str, kernel: Kernel) -> str:
     return f"{home.rstrip('/')}/memo/{kernel.name}/{fingerprint(kernel)}"
 
 
-def _find_missing(
-    session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: duckdb.DuckDBPyRelation, base: Snapshot
-) -> tuple[int, int]:
+def _find_missing(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str, base: Snapshot) -> tuple[int, int]:
     """List the keys without a result in the temporary table memo_missing; return how many are asked and missing."""
     sizes = " + ".join(f"coalesce({_bytes(f)}, 0)" for f in kernel.inputs) or "0"
-    keys = asked.query("asked", f"select key, max({sizes}) > {LARGE} as is_large from asked group by key")
-    known = f"select key from read_parquet({file_list(base.files)})" if base.files else "select null as key where false"
-    keys.query(
-        "keys",
-        "create or replace temp table memo_missing as "
-        f"select key, is_large, key not in (select key from ({known})) as is_missing from keys",
+    known = f"select key from read_parquet({file_list(base.files)})" if base.files else "select null where false"
+    session.execute(
+        f"create or replace temp table memo_missing as with asked as ({asked}), keys as "
+        f"(select key, max({sizes}) > {LARGE} as is_large from asked group by key) "
+        f"select key, is_large, key not in ({known}) as is_missing from keys"
     )
     counts = session.execute("select count(*), count(*) filter (where is_missing) from memo_missing").fetchall()
     total, missing = counts[0]
@@ -103,22 +100,21 @@ def _bytes(field: pa.Field) -> str:
     return f'strlen(cast("{field.name}" as varchar))'
 
 
-def _inputs(
-    session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: duckdb.DuckDBPyRelation
-) -> Iterator[pa.RecordBatch]:
+def _inputs(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str) -> Iterator[pa.RecordBatch]:
     """Read what is missing, one row a key, in pieces of bounded size."""
-    columns = ", ".join(f'any_value("{n}") as "{n}"' for n in kernel.inputs.names)
-    names = "".join(f', min("{c}") as "{c}"' for c in asked.columns if c not in ("key", *kernel.inputs.names))
+    inputs = ", ".join(f'any_value("{n}") as "{n}"' for n in kernel.inputs.names)
+    others = [c for c in session.sql(asked).columns if c not in ("key", *kernel.inputs.names)]
+    names = "".join(f', min("{c}") as "{c}"' for c in others)
     for is_large, rows in ((False, 1024), (True, 8)):
-        reader = asked.query(
-            "asked",
-            f"select key, {columns}{names} from asked where key in "
-            f"(select key from memo_missing where is_missing and is_large = {is_large}) group by key",
-        ).to_arrow_reader(rows)
-        for batch in reader:
-            step = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, 1))
-            for start in range(0, batch.num_rows, step):
-                yield batch.slice(start, step)
+        found = session.sql(
+            f"with asked as ({asked}) select key, {inputs}{names} from asked where key in "
+            f"(select key from memo_missing where is_missing and is_large = {is_large}) group by key"
+        )
+        with found.to_arrow_reader(rows) as reader:
+            for batch in reader:
+                step = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, 1))
+                for start in range(0, batch.num_rows, step):
+                    yield batch.slice(start, step)
 
 
 def _compute(

@@ -5,6 +5,7 @@ Such a view binds in 0.08 s where a pyarrow dataset took 1.0 s, persists in a Du
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 import duckdb
@@ -25,12 +26,9 @@ def relation(expected: pa.Schema, found: Snapshot | None) -> str:
         expected: the contract's schema; a column that the version does not have is null.
         found: the version; None, or one without files, gives a typed relation without rows.
     """
-    with duckdb.connect() as scratch:
-        types = scratch.from_arrow(expected.empty_table()).types
     present = found.schema.names if found and found.files else []
-    columns = ", ".join(
-        f'"{n}"' if n in present else f'cast(null as {t}) as "{n}"' for n, t in zip(expected.names, types, strict=True)
-    )
+    types = zip(expected.names, duckdb_types(expected), strict=True)
+    columns = ", ".join(f'"{n}"' if n in present else f'cast(null as {t}) as "{n}"' for n, t in types)
     if not present or found is None:
         return f"select {columns} where false"
     return f"select {columns} from read_parquet({file_list(found.files)}, union_by_name = true)"
@@ -39,3 +37,10 @@ def relation(expected: pa.Schema, found: Snapshot | None) -> str:
 def file_list(files: Iterable[str]) -> str:
     """Return files as a list in SQL."""
     return "[" + ", ".join("'" + f.replace("'", "''") + "'" for f in files) + "]"
+
+
+@functools.cache
+def duckdb_types(schema: pa.Schema) -> tuple[str, ...]:
+    """Return DuckDB's types for the columns of an Arrow schema, as it writes them itself."""
+    with duckdb.connect() as scratch:
+        return tuple(str(t) for t in scratch.from_arrow(schema.empty_table()).types)
