@@ -111,4 +111,58 @@ def runs(as_json: bool) -> None:
     click.echo(run_runs(as_json))
 
 
+@main.command("init")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
+def init_project(folder: Path) -> None:
+    """Lay out a project of your own in FOLDER: models, contracts, macros, tests, dbt's project and profile."""
+    from lake.init import init
+
+    made = init(folder)
+    click.echo("".join(f"{folder / part}\n" for part in made), nl=False)
+    click.echo(
+        f"\nNext:\n  cd {folder}\n  lake land FILES --kind traces --source NAME\n  lake build\n"
+        '  lake sql "select * from funnel"'
+    )
+
+
+@main.command("land")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--kind", required=True, type=click.Choice(["traces", "web", "synthetic", "benchmark"]))
+@click.option("--source", required=True, help="Name that the records belong to.")
+@click.option("--root", help="Where the source's root lies now (a folder or URL); default as at its first landing.")
+@click.option("--format", "file_format", help="A module of lake/sources; default: recognised by content.")
+@click.option("--license", "license_", help="SPDX identifier of all records.")
+@click.option("--generator", "generator_model", help="Model that made the records.")
+@click.option("--generator-version", help="Its version.")
+@click.option("--prompt-id", help="Name of the prompt that made them.")
+@click.option("--prompt-hash", help="Hash of that prompt.")
+@click.option("--seed", type=int, help="Seed of the generation.")
+@click.option("--temperature", type=float, help="Sampling temperature.")
+@click.option("--top-p", type=float, help="Nucleus of the sampling.")
+@click.option("--parent-id", "parent_ids", multiple=True, help="Record that they were made from; repeatable.")
+@click.option("--verifier", help="What checked them.")
+@click.option("--verifier-verdict", help="What it said.")
+@click.option("--suite", help="Benchmark that they belong to.")
+@click.option("--split", help="Its split.")
+@click.option("--amend", is_flag=True, help="Where records are there with other options, let these count from now on.")
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object.")
+def land_files(
+    paths: tuple[str, ...], kind: str, source: str, root: str | None, file_format: str | None, license_: str | None,
+    amend: bool, as_json: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Land files, folders, globs or URLs, compressed or not, of any known format; what is there adds nothing."""
+    from lake.land import land
+    from lake.progress import shown
+
+    with shown(quiet=as_json) as progress:
+        summary = land(
+            paths, kind, source, root=root, format=file_format, license=license_, options=options, amend=amend,
+            progress=progress,
+        )  # fmt: skip
+    if as_json:
+        print_json(summary.as_json())
+    else:
+        click.echo(summary.as_text())
+
+
 __all__ = ["InternalError", "main", "print_json"]

@@ -11,7 +11,7 @@ import nothing heavy at the top (warcio, trafilatura: inside functions).
 
     NAME = "alpaca"                        # the module's name
     KINDS = ("synthetic",)                 # kinds that it may land as
-    ORDER = 40                             # optional, default 50: lower is more specific and is asked first; or {kind: n}
+    ORDER = 40                             # optional, default 50; the lower is asked first; or {kind: n}
     IDENTITY = "record"                    # chain of the file's records
     KEYS = ("instruction", "input", "output")  # optional: top-level keys, to name the nearest format of a stranger
 
@@ -46,7 +46,7 @@ result must be valid JSON; they share the record's position. If it raises ValueE
 **A document format** (the file is one record):
 
     NAME = "html"; KINDS = ("web",); ORDER = 80; IDENTITY = "document"
-    def sniff(head: bytes, path: str) -> str | None:   # what it lacks; None: it is one. head: first 64 KiB, decompressed
+    def sniff(head: bytes, path: str) -> str | None:   # what it lacks, or None. head: the first 64 KiB, decompressed
     def content_type(head: bytes, path: str) -> str | None:        # media type for the column, e.g. "text/html"
 
 **A record format of its own** (WARC, HH text...):
@@ -55,14 +55,14 @@ result must be valid JSON; they share the record's position. If it raises ValueE
     def sniff(head: bytes, path: str) -> str | None: ...
     def read(stream: BinaryIO, path: str) -> Iterator[Row | Bad | Skip]: ...
 
-`stream` gives the decompressed bytes (gzip members joined) by `read(n)`, `readinto`, `readline`, `peek`; `tell()` is the
-position in them; it is not seekable. A compressed file that is cut short ends like a file, and `stream.broken` then says
-why (a text, else None); `read` yields what it has got, a half record as Bad; if the last thing is no Bad, landing adds a
-reject for the break. `read` must not hold more than one record. Everything in the file is a Row, a Bad or a Skip.
+`stream` gives the decompressed bytes (gzip members joined) by `read(n)`, `readinto`, `readline`, `peek`; `tell()` is
+the position in them; it is not seekable. A compressed file that is cut short ends like a file, and `stream.broken` then
+says why (a text, else None); `read` yields what it has got, a half record as Bad; if the last thing is no Bad, landing
+adds a reject for the break. `read` must not hold more than one record. Everything in the file is a Row, a Bad or a Skip.
 
-The order of recognition: formats with `sniff` and `ORDER` below 20 (magic bytes), then JSON formats where the file is JSON,
-JSONL, Parquet or CSV, then the other formats with `sniff`. Of JSON formats the one that recognises most of the file's
-first 20 records wins, ties go to the lower (ORDER, NAME). `path` is the path below the root without compression suffix.
+The order of recognition: formats with `sniff` and `ORDER` below 20 (magic bytes), then JSON formats where the file is
+JSON, JSONL, Parquet or CSV, then the other formats with `sniff`. Of JSON formats the one that recognises most of the
+file's first 20 records wins, ties go to the lower (ORDER, NAME). `path` is below the root, without compression suffix.
 '''
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def _json_type(value: object) -> str:
 
 def _checked(module: ModuleType, name: str) -> Format:
     missing = [a for a in ("NAME", "KINDS", "IDENTITY") if not hasattr(module, a)]
-    if missing or module.NAME != name or module.IDENTITY not in ("record", "span", "document"):
+    if missing or name != module.NAME or module.IDENTITY not in ("record", "span", "document"):
         raise InternalError(
             f"lake/sources/{name}.py does not keep to the protocol of lake/sources/__init__.py: {missing}"
         )

@@ -1,0 +1,195 @@
+"""Which files a landing means, and where they lie below their source's root.
+
+A path is a file, a folder, a glob or any fsspec URL. The root is a label: it is fixed at a source's first landing, and
+paths are written relative to it, so that a copy of the folder elsewhere is the same source.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from lake.errors import MissingExtraError, SourceError, UsageError
+from lake.streams import without_suffix
+
+MAGIC = "*?["
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file to land.
+
+    Attributes:
+        where: absolute path, or URL.
+        size: bytes as it lies, or None where the server does not say.
+        named: given by itself, not found in a folder or by a glob.
+    """
+
+    where: str
+    size: int | None
+    named: bool = False
+
+    def open(self) -> BinaryIO:
+        """Open the file for reading."""
+        if is_url(self.where):
+            filesystem, path = _filesystem(self.where)
+            return cast(BinaryIO, filesystem.open(path, "rb"))
+        return Path(self.where).open("rb")
+
+
+def is_url(path: str) -> bool:
+    """Say whether a path names its protocol."""
+    return "://" in path
+
+
+def find(paths: Sequence[str | os.PathLike[str]], leave_out: str) -> list[Place]:
+    """Find the files that paths mean, in the order of their names, each once.
+
+    Args:
+        paths: files, folders, globs, URLs. In folders every file counts, hidden ones too.
+        leave_out: the lake's own folder, which is never landed.
+
+    Raises:
+        UsageError: a path means nothing.
+    """
+    found: dict[str, Place] = {}
+    for path in paths:
+        some = list(_find_url(str(path)) if is_url(str(path)) else _find_local(str(path), leave_out))
+        if not some:
+            raise UsageError(
+                f"{path} names no file; expected a file, a folder with files, a glob or a URL. Look at it."
+            )
+        for place in some:
+            if place.where not in found or place.named:
+                found[place.where] = place
+    return sorted(found.values(), key=lambda p: p.where)
+
+
+def _find_local(path: str, leave_out: str) -> Iterator[Place]:
+    path = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111  absolute() leaves '..' in
+    if Path(path).is_file():
+        yield Place(path, os.path.getsize(path), named=True)
+    elif Path(path).is_dir():
+        yield from _walk(path, leave_out)
+    elif any(c in path for c in MAGIC):
+        for match in sorted(glob.iglob(path, recursive=True, include_hidden=True)):
+            if Path(match).is_dir():
+                yield from _walk(match, leave_out) if not path.endswith("**") else ()
+            elif Path(match).is_file():
+                yield Place(match, os.path.getsize(match))
+
+
+def _walk(folder: str, leave_out: str) -> Iterator[Place]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if os.path.join(here, f) != leave_out)
+        for name in sorted(names):
+            where = os.path.join(here, name)
+            if Path(where).is_file():  # no pipes, sockets and dead links
+                yield Place(where, os.path.getsize(where))
+
+
+def _find_url(url: str) -> Iterator[Place]:
+    filesystem, path = _filesystem(url)
+    protocol = url.split("://", 1)[0]
+
+    def whole(name: str) -> str:
+        return name if is_url(name) else f"{protocol}://{name}"
+
+    if protocol in ("http", "https"):
+        yield Place(url, filesystem.info(path).get("size"), named=True)
+    elif any(c in path for c in MAGIC):
+        for name, info in sorted(filesystem.glob(path, detail=True).items()):
+            if info["type"] == "file":
+                yield Place(whole(name), info.get("size"))
+    elif filesystem.isfile(path):
+        yield Place(whole(path), filesystem.info(path).get("size"), named=True)
+    else:
+        for name, info in sorted(filesystem.find(path, detail=True).items()):
+            if info["type"] == "file":
+                yield Place(whole(name), info.get("size"))
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    import fsspec
+
+    try:
+        return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
+    except ImportError as error:
+        protocol = url.split("://", 1)[0]
+        packages = {"s3": "s3fs", "hf": "huggingface_hub", "http": "aiohttp", "https": "aiohttp", "gs": "gcsfs"}
+        raise MissingExtraError(packages.get(protocol, f"what reads {protocol}://"), "remote") from error
+    except ValueError as error:
+        raise UsageError(f"{url}: {error}. Pass a path, or a URL of a protocol that fsspec knows.") from error
+
+
+def first_root(paths: Sequence[str | os.PathLike[str]], places: Sequence[Place]) -> str:
+    """Return the root of a source that lands for the first time: the folder given, or the deepest common one."""
+    given = [str(p) for p in paths]
+    folders = [place.where.rsplit("/", 1)[0] for place in places]
+    if not any(c in p for p in given for c in MAGIC):
+        folders = []
+        for path in given:
+            whole = path.rstrip("/") if is_url(path) else os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
+            is_file = any(p.named and p.where == whole for p in places)
+            folders.append(whole.rsplit("/", 1)[0] if is_file else whole)
+    parts = [f.split("/") for f in folders]
+    common = []
+    for level in zip(*parts, strict=False):
+        if len(set(level)) > 1:
+            break
+        common.append(level[0])
+    return "/".join(common) or "/"
+
+
+def normal_root(root: str | os.PathLike[str]) -> str:
+    """Return a root as it is recorded: an absolute path or a URL, without a slash at its end."""
+    text = str(root)
+    if is_url(text):
+        return text.rstrip("/")
+    return os.path.abspath(os.path.expanduser(text))  # noqa: PTH100, PTH111
+
+
+def below(where: str, root: str) -> str | None:
+    """Return a file's path below a root (`/`, NFC, no compression suffix), or None if it lies elsewhere."""
+    start = root.rstrip("/") + "/"
+    if not where.startswith(start):
+        return None
+    return unicodedata.normalize("NFC", without_suffix(where[len(start) :]))
+
+
+def choose_root(
+    given: str | os.PathLike[str] | None, recorded: Sequence[str], paths: Sequence[str | os.PathLike[str]],
+    places: Sequence[Place], source: str,
+) -> dict[str, str]:  # fmt: skip
+    """Find the root of each file.
+
+    Args:
+        given: `--root`.
+        recorded: roots of the source's earlier landings, the latest first.
+        paths: as they were given.
+        places: the files found.
+        source: for the message.
+
+    Returns:
+        Each file's root.
+
+    Raises:
+        SourceError: a file lies outside.
+    """
+    roots = [normal_root(given)] if given is not None else list(recorded) or [first_root(paths, places)]
+    chosen = {}
+    for place in places:
+        root = next((r for r in roots if below(place.where, r) is not None), None)
+        if root is None:
+            where = "the place given with --root" if given is not None else f"where source {source!r} lay before"
+            raise SourceError(
+                f"{place.where} lies outside {', '.join(roots)}, {where}. If the source has moved, "
+                f"say where its root lies now with --root DIR; else land it under another --source."
+            )
+        chosen[place.where] = root
+    return chosen

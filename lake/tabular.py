@@ -1,0 +1,165 @@
+"""CSV and Parquet rows as canonical JSON: keys in the columns' order, no spaces, no value guessed.
+
+A CSV cell stays the text that it is. A Parquet value becomes JSON where JSON has it; bytes become base64, times ISO
+8601, decimals text, NaN and infinities their names as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import datetime
+import decimal
+import io
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lake.containers import BOM, KEPT, MAX_RECORD, Block, bad, too_long
+from lake.streams import Stream
+
+ROWS = 2048  # rows of a block
+DELIMITERS = ",\t;|"
+
+
+def canonical(value: Any) -> bytes:
+    """Return a row as JSON: one value, one text."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str).encode()
+
+
+def csv_shape(head: bytes, path: str) -> tuple[str, list[str]] | None:
+    """Say what delimiter and columns a text has if it is a table with a header.
+
+    Args:
+        head: the first bytes, decompressed; may end anywhere.
+        path: a name in .csv or .tsv is believed; without it two columns and two even rows are asked for.
+
+    Returns:
+        (delimiter, column names), or None.
+    """
+    is_named = path.lower().endswith((".csv", ".tsv"))
+    text = head.removeprefix(BOM).decode("utf-8", "surrogateescape")
+    if "\0" in text or not text.strip():
+        return None
+    lines = text.splitlines(keepends=True)
+    complete = "".join(lines[:-1] if len(lines) > 1 and len(head) >= 1 << 16 else lines)
+    best: tuple[int, str, list[str]] | None = None
+    for delimiter in "\t" if path.lower().endswith(".tsv") else DELIMITERS:
+        rows = _rows_of(complete, delimiter, 20)
+        if not rows or len(set(rows[0])) != len(rows[0]) or not all(c.strip() for c in rows[0]):
+            continue
+        width = len(rows[0])
+        even = sum(len(r) == width for r in rows)
+        if (is_named or (width > 1 and len(rows) > 1 and even == len(rows))) and (not best or width * even > best[0]):
+            best = (width * even, delimiter, rows[0])
+    return (best[1], best[2]) if best else None
+
+
+def _rows_of(text: str, delimiter: str, count: int) -> list[list[str]]:
+    rows = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if row:
+                rows.append(row)
+            if len(rows) >= count:
+                break
+    except csv.Error:
+        pass
+    return rows
+
+
+def csv_rows(stream: Stream, delimiter: str) -> Iterator[Block]:
+    """Read a CSV table with a header; each row is one JSON object of texts."""
+    csv.field_size_limit(MAX_RECORD)
+    if stream.peek(3).startswith(BOM):
+        stream.read(3)
+    # BufferedReader, since TextIOWrapper wants read1; surrogateescape, so that bytes that are no UTF-8 can be kept.
+    text = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", errors="surrogateescape", newline="")
+    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    block, number, header = Block(), 1, None
+    positions: list[int] = []
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            break
+        except csv.Error as error:
+            block.problems[len(block.payloads)] = f"no CSV row: {error}"
+            row = []
+        else:
+            if not row:
+                block.skipped["empty line"] += 1
+                continue
+            if header is None:
+                header = row
+                continue
+        _add_row(block, row, header or [])
+        positions.append(number)
+        number += 1
+        if len(positions) >= ROWS:
+            block.positions = positions
+            yield block
+            block, positions = Block(), []
+    block.positions = positions
+    yield block
+    if stream.broken is not None:
+        yield bad(b"", number, stream.broken)
+
+
+def _add_row(block: Block, row: list[str], header: list[str]) -> None:
+    """Add a row, or what is wrong with it."""
+    index = len(block.payloads)
+    if index not in block.problems and len(row) != len(header):
+        block.problems[index] = f"the row has {len(row)} cells; the header has {len(header)}"
+    value: Any = row if index in block.problems else dict(zip(header, row, strict=True))
+    try:
+        payload = canonical(value)
+    except UnicodeEncodeError:
+        payload = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
+        block.problems[index] = "not UTF-8"
+    if len(payload) > MAX_RECORD:
+        block.problems[index], block.sizes[index] = too_long(len(payload)), len(payload)
+        payload = payload[:KEPT]
+    block.payloads.append(payload)
+
+
+def parquet_rows(stream: Stream) -> Iterator[Block]:
+    """Read the rows of a Parquet file; it is copied to a temporary file, since its index lies at its end."""
+    copy = stream.spool()
+    if stream.broken is not None:
+        yield bad(b"", 1, stream.broken)
+        return
+    number = 1
+    try:
+        for batch in pq.ParquetFile(copy).iter_batches(batch_size=ROWS):
+            payloads = [canonical(jsonable(row)) for row in batch.to_pylist()]
+            block = Block(payloads, range(number, number + len(payloads)))
+            for index, payload in enumerate(payloads):
+                if len(payload) > MAX_RECORD:
+                    block.problems[index], block.sizes[index] = too_long(len(payload)), len(payload)
+                    payloads[index] = payload[:KEPT]
+            number += len(payloads)
+            yield block
+    except (pa.ArrowException, OSError) as error:
+        yield bad(b"", number, f"the Parquet file cannot be read from row {number} on: {error}")
+
+
+def jsonable(value: Any) -> Any:
+    """Turn what Arrow gives for a value into what JSON has."""
+    if isinstance(value, dict):
+        return {key: jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal | datetime.timedelta):
+        return str(value)
+    return value
