@@ -1,8 +1,8 @@
 """Kernel `document_text`: the only way from a landed payload to text.
 
 The media type says what the payload is: an HTTP message (head and body are split, codings undone, then the body by its
-own type), markup (main text by trafilatura, else all visible text), a row of a table (its text column), anything else
-text. Codecs are found in `transforms.decoding`. Text comes out without NUL and lone surrogates, with `\\n` line ends,
+own type), markup (main text by trafilatura, else all visible text), a JSON object (a row: its text column), anything
+else text. Codecs are found in `transforms.decoding`. Text comes out without NUL and lone surrogates, with `\\n` line ends,
 and UTF-8 that was read as windows-1252 and encoded again is put right; `repair` names what was mended, joined by
 commas, in this order: bom, truncated, replaced, mojibake, surrogate, nul, crlf. Media types that are no text (images,
 PDF, archives) and bytes that no codec explains give an empty text and the problem `undecodable`; a row without a text
@@ -100,8 +100,10 @@ def extract(payload: bytes, content_type: str) -> Extracted:
         if response is None:
             return of_body(payload, "", {})
         return of_body(response.body, *media_type(response.content_type))
-    if media == "application/json":
-        return of_row(payload)
+    if not media or media == "application/json":  # rows of tables land without a type of their own
+        row = parsed_row(payload)
+        if row is not None:
+            return of_row(row)
     return of_body(payload, media, parameters)
 
 
@@ -136,20 +138,21 @@ def of_body(data: bytes, media: str, parameters: dict[str, str]) -> Extracted:
     return mended(text, decoded.encoding, repairs, extractor)
 
 
-def of_row(payload: bytes) -> Extracted:
-    """Take the text column of a row that is a JSON object."""
+def parsed_row(payload: bytes) -> dict[str, Any] | None:
+    """Parse a payload that is a JSON object; None for anything else."""
+    if not payload.lstrip().startswith(b"{"):
+        return None
     try:
-        row: Any = json.loads(payload)
+        row = json.loads(payload)
     except (ValueError, RecursionError):
-        return Extracted(problem="unreadable_shape")
-    if isinstance(row, str):
-        return mended(row, "utf-8", [], None)
-    if not isinstance(row, dict):
-        return Extracted(problem="unreadable_shape")
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def of_row(row: dict[str, Any]) -> Extracted:
+    """Take the text column of a row."""
     text = next((row[name] for name in TEXT_COLUMNS if isinstance(row.get(name), str)), None)
-    if text is None:
-        return Extracted(problem="unreadable_shape")
-    return mended(text, "utf-8", [], None)
+    return Extracted(problem="unreadable_shape") if text is None else mended(text, "utf-8", [], None)
 
 
 def mended(text: str, encoding: str, repairs: list[str], extractor: str | None) -> Extracted:

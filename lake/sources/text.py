@@ -7,6 +7,7 @@ suffix, the media type is a guess, and carries the name beside it (RFC 2183): fo
 
 from __future__ import annotations
 
+import json
 from pathlib import PurePosixPath
 
 NAME = "text"
@@ -25,6 +26,8 @@ SUFFIXES = {
     ".tex": "application/x-tex",
     ".org": "text/org",
 }
+# Suffixes of files of records, which are never one document.
+RECORDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".warc", ".arc")
 # First bytes of what is no text: images, archives, fonts, Parquet, executables, SQLite, PDF.
 BINARY = (
     b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"wOFF",
@@ -38,11 +41,24 @@ def sniff(head: bytes, path: str) -> str | None:
     """Say what a file lacks to be text: bytes that are no control characters, UTF-16 excepted."""
     if head.startswith(BINARY):
         return "the first bytes are those of a binary format"
+    if PurePosixPath(path).suffix.lower() in RECORDS or is_json(head):
+        return "it is a file of records, and none of them has a text column"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or utf16(head):
         return None
     if len(head.translate(None, CONTROLS)) < 0.98 * len(head):
         return "more than 2 % of its bytes are control characters"
     return None
+
+
+def is_json(head: bytes) -> bool:
+    """Say whether the first line is a JSON object: rows of no known shape are no document."""
+    first = head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
+    if not first.startswith(b"{"):
+        return False
+    try:
+        return isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def utf16(head: bytes) -> bool:

@@ -19,8 +19,3 @@ def lacks(record: object) -> str | None:
     if any(isinstance(record.get(key), str) for key in KEYS):
         return None
     return f"no text under {', '.join(repr(key) for key in KEYS)}"
-
-
-def content_type(head: bytes, path: str) -> str | None:
-    """Return the media type of a row."""
-    return "application/json"

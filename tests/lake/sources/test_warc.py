@@ -48,7 +48,11 @@ def written(*types: str, size: int = 40) -> bytes:
     writer = WARCWriter(out, gzip=False)
     for number, kind in enumerate(types):
         body = io.BytesIO(f"body {number} ".encode() * (size // 7))
-        lines = {"response": ("200 OK", "HTTP/1.0"), "request": ("GET / HTTP/1.0", "GET"), "revisit": ("200 OK", "HTTP/1.0")}
+        lines = {
+            "response": ("200 OK", "HTTP/1.0"),
+            "request": ("GET / HTTP/1.0", "GET"),
+            "revisit": ("200 OK", "HTTP/1.0"),
+        }
         line = lines.get(kind)
         http = StatusAndHeaders(line[0], [("Content-Type", "text/plain")], protocol=line[1]) if line else None
         writer.write_record(writer.create_warc_record(f"http://x/{number}", kind, payload=body, http_headers=http))
@@ -97,7 +101,7 @@ def test_plain_and_gzip_twins_hold_the_same_capture(data: Path, name: str) -> No
     assert len(rows(plain)) == 1
 
 
-# Of the broken files: URLs and lengths that land, beginnings of the reasons of what does not. Read off the bytes by hand.
+# Of the broken files: URLs and lengths that land, beginnings of the reasons of what does not; read off by hand.
 BROKEN = {
     "bad.arc": (
         [("http://example.com/", 1)],
@@ -155,7 +159,9 @@ def test_a_file_cut_anywhere_keeps_each_record_before_the_cut() -> None:
     whole = rows(read(data))
     for cut in range(len(data)):
         found = read(data[:cut])
-        ends = [start + data[start:].index(row.payload) + len(row.payload) for start, row in zip(starts, whole, strict=True)]
+        ends = [
+            start + data[start:].index(row.payload) + len(row.payload) for start, row in zip(starts, whole, strict=True)
+        ]
         assert rows(found) == [row for row, end in zip(whole, ends, strict=True) if end <= cut]
 
 
@@ -182,11 +188,20 @@ def test_a_record_above_the_bound_is_a_reject_with_its_size(monkeypatch: pytest.
     assert bads(found)[0].size is not None and bads(found)[0].size > 5000
 
 
+PIECES = [
+    b"WARC/1.0\r\n",
+    b"WARC-Type: response\r\n",
+    b"Content-Length: 5\r\n",
+    b"\r\n",
+    b"hello",
+    b"\r\n\r\n",
+    b"http://x/ 1.1.1.1 20140101000000 text/html 4\n",
+    b"WARC/1.1\r\nWARC-Type: resource\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n",
+]
+
+
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.one_of(st.binary(max_size=60), st.sampled_from([
-    b"WARC/1.0\r\n", b"WARC-Type: response\r\n", b"Content-Length: 5\r\n", b"\r\n", b"hello", b"\r\n\r\n",
-    b"http://x/ 1.1.1.1 20140101000000 text/html 4\n", b"WARC/1.1\r\nWARC-Type: resource\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n",
-])), max_size=12))  # fmt: skip
+@given(st.lists(st.binary(max_size=60) | st.sampled_from(PIECES), max_size=12))
 def test_no_bytes_break_the_reader_and_none_vanish(pieces: list[bytes]) -> None:
     data = b"".join(pieces)
     found = list(warc.read(io.BufferedReader(io.BytesIO(data)), "x.warc"))  # type: ignore[arg-type]
