@@ -1,13 +1,36 @@
--- Nothing yet. One row per dropped example.
-with final as (
+-- A hit on a split that is not protected, or of n-grams that many texts hold, is evidence and no reason. One row per
+-- dropped example.
+with hits as (
+
+    select *
+    from {{ ref("contamination_hits") }}
+    where is_protected and not is_excused and example_id not in (select example_id from {{ ref("dropped_by_rule") }})
+
+),
+
+worst as (
 
     select
         example_id,
-        cast(null as varchar) as reason,
+        count(distinct item_id) as num_items,
+        arg_max(hits, (share, matched_ngrams, hit_id)) as hit
+    from hits
+    group by example_id
+
+),
+
+final as (
+
+    select
+        example_id,
+        'contaminated' as reason,
         cast(null as varchar) as kept_id,
-        cast(null as varchar) as evidence
-    from {{ ref("example_uses") }}
-    where false
+        format(
+            '{} {} item {}: {} of the {} n-grams of its {} in {} from word {}; {} items in all; {} texts hold "{}"',
+            hit.benchmark, hit.split, hit.item_id, hit.matched_ngrams, hit.num_ngrams, hit.part, hit.field,
+            hit.first_word, num_items, hit.num_texts, hit.ngram
+        ) as evidence
+    from worst
 
 )
 

@@ -1,13 +1,13 @@
--- Nothing yet. One row per dropped example.
+-- One row per dropped example.
 with final as (
 
     select
-        example_id,
-        cast(null as varchar) as reason,
-        cast(null as varchar) as kept_id,
-        cast(null as varchar) as evidence
-    from {{ ref("example_uses") }}
-    where false
+        dropped_id as example_id,
+        'exact_duplicate' as reason,
+        kept_id,
+        'equal after NFC and folding white space' as evidence
+    from {{ ref("dup_edges") }}
+    where rule = 'exact'
 
 )
 

@@ -1,0 +1,77 @@
+-- Benchmark items that stand in examples, and whether that says anything: n-grams that many texts of the lake hold are
+-- common property, a whole item is not. At most 32 items per example and benchmark. One row per example, field, item, part.
+with fields as (
+
+    select
+        example_id,
+        field,
+        text_hash
+    from {{ ref("contamination_fields") }}
+
+),
+
+hits as (
+
+    select * from {{ ref("contamination_text_hits") }}
+
+),
+
+limits as (
+
+    select
+        max(value) filter (where name = 'contamination_common_texts') as common_texts,
+        max(value) filter (where name = 'contamination_excused_share') as excused_share
+    from {{ ref("thresholds") }}
+
+),
+
+example_hits as (
+
+    select
+        fields.example_id,
+        fields.field,
+        hits.*,
+        max(hits.share) over (partition by fields.example_id, hits.benchmark, hits.hit.item_id) as item_share
+    from fields
+    inner join hits on fields.text_hash = hits.text_hash
+
+),
+
+listed as (
+
+    select *
+    from example_hits
+    qualify dense_rank() over (partition by example_id, benchmark order by item_share desc, hit.item_id) <= 32
+
+),
+
+final as (
+
+    select
+        {{ h(["example_id", "field", "hit.item_id", "hit.part"]) }} as hit_id,
+        example_id,
+        field,
+        hit.item_id,
+        hit.part,
+        benchmark,
+        split,
+        is_protected,
+        hit."match" as matched_by,
+        share,
+        hit.matched_ngrams,
+        hit.num_ngrams,
+        hit.longest_run,
+        hit.first_word,
+        num_items,
+        ngram,
+        num_texts,
+        hit."match" = 'ngrams' and share < limits.excused_share and num_texts > limits.common_texts as is_excused
+    from listed
+    cross join limits
+
+)
+
+select
+    *,
+    {{ row_hash("final") }} as row_hash
+from final

@@ -1,0 +1,51 @@
+-- What examples are searched for: each split of a benchmark is a suite of its own, named by the hash of its items, so
+-- that its results hold until an item changes. One row per item and part.
+with items as (
+
+    select
+        examples.example_id as item_id,
+        examples.suite as benchmark,
+        coalesce(examples.split, '') as split,
+        staged.is_protected,
+        examples.text as question,
+        coalesce(examples.answer, '') as answer
+    from {{ ref("examples") }} as examples
+    inner join {{ ref("stg_benchmark__items") }} as staged on examples.example_id = staged.example_id
+    where examples.problem is null
+
+),
+
+suites as (
+
+    select
+        benchmark,
+        split,
+        is_protected,
+        left(sha256(string_agg({{ h(["item_id", "question", "answer"]) }}, '' order by item_id)), 32) as suite
+    from items
+    group by all
+
+),
+
+parts as (
+
+    select item_id, benchmark, split, is_protected, 'question' as part, question as text from items
+    union all
+    select item_id, benchmark, split, is_protected, 'answer' as part, answer as text from items where answer != ''
+
+)
+
+select
+    suites.suite,
+    parts.benchmark,
+    parts.split,
+    parts.is_protected,
+    parts.item_id,
+    parts.part,
+    parts.text
+from parts
+inner join suites
+    on
+        parts.benchmark = suites.benchmark
+        and parts.split = suites.split
+        and parts.is_protected = suites.is_protected
