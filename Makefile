@@ -33,7 +33,7 @@ lint: $(SETUP) ## ruff, mypy, import-linter, contracts in step, sqlfluff
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/lake contract sync --check
-	$(BIN)/sqlfluff lint $(SQL)
+	$(BIN)/sqlfluff lint --processes 2 $(SQL)
 
 bench: $(SETUP) ## benchmarks and slow tests; prints the tables that stand in README
 	$(BIN)/python -m pytest -m slow -s
