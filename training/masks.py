@@ -99,7 +99,8 @@ class ChatEncoder:
         for i, (start, end) in enumerate(out["offset_mapping"]):
             while which < len(wanted) and start >= wanted[which][1]:
                 which += 1
-            if which < len(wanted) and start >= wanted[which][0] and end <= wanted[which][1]:
+            # A token over the border trains, as in transformers: else "A: " + "yes" would lose its " yes".
+            if which < len(wanted) and end > wanted[which][0]:
                 trains[i] = True
                 ends[which] = ids[i]
         if not ends:
