@@ -34,7 +34,8 @@ from lake.refs import Refs, Release
 from lake.table import snapshot
 from lake.views import create_view
 
-RAW = ("traces", "web", "synthetic", "benchmark", "rejects", "landings", "amendments")
+# Landings first: they are committed after the rows that they count, so what is pinned never lacks a counted row.
+RAW = ("landings", "rejects", "traces", "web", "synthetic", "benchmark", "amendments")
 
 TABLES = """
 create schema if not exists raw;

@@ -5,11 +5,18 @@ with examples as (
 
 ),
 
+-- What models are judged on trains none.
+trainable as (
+
+    select * from examples where kind != 'benchmark'
+
+),
+
 uses as (
 
     -- Runs that were rewarded, and chats that nobody judged.
     select example_id, 'train_sft' as use
-    from examples
+    from trainable
     where
         shape = 'chat'
         and {{ has_trainable_turn("messages") }}
@@ -19,7 +26,7 @@ uses as (
 
     -- Labelled chats, and every run that was judged: its label is whether the reward is 1.
     select example_id, 'train_unpaired' as use
-    from examples
+    from trainable
     where
         {{ has_trainable_turn("messages") }}
         and ((shape = 'unpaired' and label is not null) or (shape = 'chat' and outcome.reward is not null))
@@ -27,7 +34,7 @@ uses as (
     union all
 
     select example_id, 'train_preference' as use
-    from examples
+    from trainable
     where
         shape = 'pair'
         and {{ has_trainable_turn("chosen") }}
@@ -37,14 +44,14 @@ uses as (
     union all
 
     select example_id, 'train_pretrain' as use
-    from examples
+    from trainable
     where shape = 'document'
 
     union all
 
     select example_id, 'eval_items' as use
     from examples
-    where shape = 'item'
+    where kind = 'benchmark' and shape = 'item'
 
 )
 
