@@ -290,7 +290,7 @@ def _described(schema: pa.Schema, name: str) -> str:
     return f"{schema.field(name).type}{'' if schema.field(name).nullable else ' not null'}"
 
 
-def _adds(files: Sequence[NewFile]) -> list[AddAction]:
+def _adds(files: Sequence[NewFile]) -> list[AddAction | RemoveAction]:
     now = int(time.time() * 1000)
     return [AddAction(f.name, f.size, {}, now, True, json.dumps(f.stats, ensure_ascii=False)) for f in files]
 
