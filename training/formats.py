@@ -104,8 +104,8 @@ def trl_row(row: Row, key: str, shape: str, *, tools: bool) -> dict[str, Any]:
 def provider_row(row: Row, shape: str) -> dict[str, Any]:
     """Return a row as one line of OpenAI chat JSONL, which Azure, Together, Fireworks and NeMo mirror.
 
-    Chats give `messages` (and `tools`), pairs give `input`, `preferred_output`, `non_preferred_output`. No id and no
-    other key: Together refuses extra columns.
+    Chats give `messages` (and `tools`), pairs give `input`, `preferred_output`, `non_preferred_output`. No id, no
+    reasoning and no other key: the format has no place for them, and Together refuses extra columns.
 
     Raises:
         ValueError: rows of this shape have no provider format.
@@ -113,16 +113,20 @@ def provider_row(row: Row, shape: str) -> dict[str, Any]:
     if shape not in ("sft", "pair"):
         raise ValueError(f"rows of shape {shape!r} have no chat format of providers; expected sft or pair")
     tools = hf_tools(row.get("tools"))
-    chat: dict[str, Any] = {"messages": [_message(turn, _call_with_text, False) for turn in row["messages"]]}
+    chat: dict[str, Any] = {"messages": _provider_turns(row["messages"])}
     if tools:
         chat["tools"] = tools
     if shape == "sft":
         return chat
     return {
         "input": chat,
-        "preferred_output": [_message(turn, _call_with_text, False) for turn in row["chosen"]],
-        "non_preferred_output": [_message(turn, _call_with_text, False) for turn in row["rejected"]],
+        "preferred_output": _provider_turns(row["chosen"]),
+        "non_preferred_output": _provider_turns(row["rejected"]),
     }
+
+
+def _provider_turns(turns: Sequence[Row]) -> list[dict[str, Any]]:
+    return [_message({**turn, "reasoning": None}, _call_with_text, False) for turn in turns]
 
 
 def _message(turn: Row, call: Callable[[Row], dict[str, Any]], weights: bool) -> dict[str, Any]:

@@ -9,7 +9,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,6 @@ from lake.query import Lake
 from lake.refs import Release, TableVersion
 from lake.schema import arrow
 from lake.table import append
-
-EXAMPLES = arrow("curated/examples")
-NAMES = ["example_id", "source", "messages", "tools", "label", "chosen", "rejected", "text", "created_at", "row_hash"]
-SFT = ["example_id", "source", "messages", "tools", "created_at", "row_hash"]
-PAIR = ["example_id", "source", "messages", "chosen", "rejected", "tools", "row_hash"]
-UNPAIRED = ["example_id", "source", "messages", "label", "tools", "row_hash"]
 
 
 def chat(i: int) -> list[dict[str, Any]]:
@@ -58,19 +52,18 @@ def sft_rows(n: int) -> list[dict[str, Any]]:
     """n rows of train_sft, in no order."""
     return [
         {
-            "example_id": H("example", str(i)), "source": f"s{i % 2}", "messages": chat(i),
+            "example_id": H("example", str(i)), "source": f"s{i % 2}", "kind": "synthetic", "messages": chat(i),
             "tools": TOOLS if i % 5 == 2 else None, "row_hash": H("row", str(i)),
         }
         for i in range(n)
     ]  # fmt: skip
 
 
-def publish(home: Path, tables: dict[str, tuple[Sequence[str], list[dict[str, Any]]]], files: int = 1) -> Lake:
-    """Write tables through the one write path, and a release that names them."""
+def publish(home: Path, tables: dict[str, list[dict[str, Any]]], files: int = 1) -> Lake:
+    """Write tables of the train layer through the one write path, and a release that names them."""
     held = {}
-    for name, (columns, rows) in tables.items():
-        schema = pa.schema([EXAMPLES.field(c) for c in columns])
-        uri = str(home / "tables" / name)
+    for name, rows in tables.items():
+        schema, uri = arrow(f"train/{name}"), str(home / "tables" / name)
         for part in range(files):
             found = append(uri, schema, pa.Table.from_pylist(rows[part::files], schema=schema))
         halves = [sum(int(r["row_hash"][s : s + 16], 16) for r in rows) % 2**64 for s in (0, 16)]
@@ -85,7 +78,7 @@ def publish(home: Path, tables: dict[str, tuple[Sequence[str], list[dict[str, An
 @pytest.fixture
 def chats(home: Path) -> Lake:
     """A lake whose release 1 has 100 chats in train_sft."""
-    return publish(home, {"train_sft": (SFT, sft_rows(100))}, files=3)
+    return publish(home, {"train_sft": sft_rows(100)}, files=3)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pytest
 import lake.query
 from lake.errors import UsageError
 from lake.query import Lake
-from tests.training.conftest import PAIR, SFT, UNPAIRED, publish, sft_rows
+from tests.training.conftest import publish, sft_rows
 from training.shards import export
 
 
@@ -30,8 +30,8 @@ def test_bytes_do_not_depend_on_file_layout_batches_or_arrival(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_format: str
 ) -> None:
     rows = sft_rows(300)
-    one = publish(tmp_path / "one", {"train_sft": (SFT, rows)})
-    other = publish(tmp_path / "other", {"train_sft": (SFT, rows[::-1])}, files=7)
+    one = publish(tmp_path / "one", {"train_sft": rows})
+    other = publish(tmp_path / "other", {"train_sft": rows[::-1]}, files=7)
     export("train_sft", tmp_path / "a", file_format=file_format, shards=3, lake=one)
     monkeypatch.setattr(lake.query, "BATCH_ROWS", 13)
     export("train_sft", tmp_path / "b", file_format=file_format, shards=3, lake=other)
@@ -83,7 +83,7 @@ def test_another_export_or_a_changed_shard_or_other_files_are_not_overwritten(ch
 
 
 def test_more_shards_than_rows_gives_empty_shards(tmp_path: Path) -> None:
-    small = publish(tmp_path / "lake", {"train_sft": (SFT, sft_rows(2))})
+    small = publish(tmp_path / "lake", {"train_sft": sft_rows(2)})
     for file_format in ("jsonl", "parquet"):
         export("train_sft", tmp_path / file_format, file_format=file_format, shards=3, lake=small)
     assert len(lines(tmp_path / "jsonl")) == 2
@@ -134,9 +134,24 @@ def test_trl_masks_the_exported_rows_as_our_stream_does(chats: Lake, tmp_path: P
 def test_pairs_and_labels_take_the_columns_of_their_trainers(tmp_path: Path) -> None:
     prompt = [{"role": "user", "content": "Say yes."}]
     yes, no = [{"role": "assistant", "content": "yes"}], [{"role": "assistant", "content": "no"}]
-    pair = {"example_id": "p", "source": "s", "messages": prompt, "chosen": yes, "rejected": no, "row_hash": "0" * 32}
-    label = {"example_id": "u", "source": "s", "messages": prompt + no, "label": False, "row_hash": "1" * 32}
-    made = publish(tmp_path / "lake", {"train_preference": (PAIR, [pair]), "train_unpaired": (UNPAIRED, [label])})
+    pair = {
+        "example_id": "p",
+        "source": "s",
+        "kind": "synthetic",
+        "messages": prompt,
+        "chosen": yes,
+        "rejected": no,
+        "row_hash": "0" * 32,
+    }
+    label = {
+        "example_id": "u",
+        "source": "s",
+        "kind": "synthetic",
+        "messages": prompt + no,
+        "label": False,
+        "row_hash": "1" * 32,
+    }
+    made = publish(tmp_path / "lake", {"train_preference": [pair], "train_unpaired": [label]})
     export("train_preference", tmp_path / "p", lake=made)
     export("train_unpaired", tmp_path / "u", lake=made)
     export("train_preference", tmp_path / "o", file_format="openai", lake=made)

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from lake.errors import InternalError, QueryError, UsageError
 from lake.query import Lake
-from tests.training.conftest import SFT, make_tokenizer, publish, sft_rows
+from tests.training.conftest import make_tokenizer, publish, sft_rows
 from training.checks import first_examples, preflight
 from training.masks import ChatEncoder, MaskError
 from training.order import Position
@@ -159,7 +159,7 @@ def test_the_first_examples_show_what_trains(chats: Lake, tokenizer: Any, tmp_pa
 def test_rows_that_no_mask_fits_stop_the_job_and_are_named(home: Path, tokenizer: Any, tmp_path: Path) -> None:
     rows = sft_rows(3)
     rows[1]["messages"] = [{"role": "user", "content": None, "content_parts": '[{"type": "image_url"}]'}]
-    lake = publish(home, {"train_sft": (SFT, rows)})
+    lake = publish(home, {"train_sft": rows})
     with pytest.raises(MaskError, match=f"{rows[1]['example_id']} holds parts"):
         cached(lake, tokenizer, tmp_path / "c")
     basic = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + m['content'] + '<|im_end|>' }}{% endfor %}"
