@@ -1,28 +1,28 @@
 {#- Notes in _lake.built what wrote the workspace; `lake publish` wants the last row to be a whole build without failure. -#}
 
-{#- '' for the whole project, else the command: retry and default selectors select without saying so in their flags. -#}
-{% macro selection() -%}
+{#- Whether all of the project runs: retry and default selectors select without saying so in their flags. -#}
+{% macro runs_everything() -%}
     {%- set wanted = [] -%}
     {%- for node in graph.nodes.values() if node.resource_type in ("model", "seed", "snapshot", "test") -%}
         {%- if node.resource_type == "model" or flags.WHICH == "build" -%}{%- do wanted.append(node.unique_id) -%}{%- endif -%}
     {%- endfor -%}
     {%- set missing = wanted | reject("in", selected_resources) | list -%}
     {%- set sampled = invocation_args_dict.get("empty") or invocation_args_dict.get("sample") -%}
-    {%- if missing or sampled or flags.WHICH not in ("build", "run") -%}
-        {{- return(invocation_args_dict.get("invocation_command") or flags.WHICH) -}}
-    {%- endif -%}
-    {{- return("") -}}
+    {{- return(flags.WHICH in ("build", "run") and not missing and not sampled) -}}
 {%- endmacro %}
 
 
-{#- A whole build or run pins the newest raw versions; everything else keeps the pins. -#}
+{#- A whole build or run pins the newest raw versions; everything else keeps the pins. Only a whole build (seeds, models and
+    tests) is noted with an empty selection. -#}
 {% macro note_start() -%}
     {%- if execute and flags.WHICH != "test" -%}
-        {%- set part = selection() -%}
-        {%- if part == "" -%}{%- do pin_newest() -%}{%- endif -%}
+        {%- set everything = runs_everything() -%}
+        {%- if everything -%}{%- do pin_newest() -%}{%- endif -%}
+        {%- set command = invocation_args_dict.get("invocation_command") or "dbt " ~ flags.WHICH -%}
         insert into _lake.built
         select
-            '{{ invocation_id }}', '{{ flags.WHICH }}', '{{ part | replace("'", "''") }}',
+            '{{ invocation_id }}', '{{ flags.WHICH }}',
+            '{{ "" if everything and flags.WHICH == "build" else command | replace("'", "''") }}',
             ({{ pins_digest() }}), project_digest, null, now()
         from _lake.session
     {%- endif -%}

@@ -73,19 +73,27 @@ left join amendments on records.record_id = amendments.record_id
 {%- endmacro %}
 
 
-{#- Provenance of an example: what the row says itself (none: nothing), else the options of its landing. -#}
+{#- Provenance of an example: what the row says itself (none: nothing), else the options of its landing; null where nothing is known. -#}
 {% macro provenance(given, options) -%}
     {%- set types = {"seed": "bigint", "temperature": "double", "top_p": "double", "parent_ids": "varchar []"} -%}
     {%- set fields = [
         "generator_model", "generator_version", "prompt_id", "prompt_hash", "seed", "temperature", "top_p", "parent_ids",
         "verifier", "verifier_verdict"
     ] -%}
-    struct_pack(
-        {%- for field in fields %}
-        {%- set arrow = "->" if field == "parent_ids" else "->>" %}
-        {%- set option = "cast(" ~ options ~ " " ~ arrow ~ " '" ~ field ~ "' as " ~ types.get(field, "varchar") ~ ")" %}
-        {{ field }} := {{ "coalesce(" ~ given ~ "." ~ field ~ ", " ~ option ~ ")" if given else option }}
-        {{- "," if not loop.last }}
-        {%- endfor %}
+    nullif(
+        struct_pack(
+            {%- for field in fields %}
+            {%- set arrow = "->" if field == "parent_ids" else "->>" %}
+            {%- set option = "cast(" ~ options ~ " " ~ arrow ~ " '" ~ field ~ "' as " ~ types.get(field, "varchar") ~ ")" %}
+            {{ field }} := {{ "coalesce(" ~ given ~ "." ~ field ~ ", " ~ option ~ ")" if given else option }}
+            {{- "," if not loop.last }}
+            {%- endfor %}
+        ),
+        struct_pack(
+            {%- for field in fields %}
+            {{ field }} := cast(null as {{ types.get(field, "varchar") }})
+            {{- "," if not loop.last }}
+            {%- endfor %}
+        )
     )
 {%- endmacro %}
