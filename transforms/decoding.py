@@ -51,6 +51,9 @@ LABELS = {
     "unicode": "utf-16",
 }
 
+# Python's codecs for other things than documents.
+NOT_OF_DOCUMENTS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem")
+
 # Encodings of a font's glyphs: no codec exists, and a text in one is often pure ASCII.
 FONTS = (
     "afenegus6..60375",
@@ -146,8 +149,10 @@ def known(label: str) -> str | None:
     """Return the codec that a charset label means, or None if there is none that decodes bytes to text."""
     label = label.strip().strip("\"'").lower()
     codec = LABELS.get(label, label)
+    if codec.replace("-", "_") in NOT_OF_DOCUMENTS:
+        return None
     try:
-        b"".decode(codec)
+        b"ab".decode(codec, "replace")
     except (LookupError, UnicodeError, ValueError):
         return None
     return codec

@@ -18,7 +18,8 @@ logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it warns of each 
 META_CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.\-]{2,40})", re.IGNORECASE)
 XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9_:.\-]{2,40})")
 OPENS_LIKE_HTML = re.compile(rb"^\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-INVISIBLE = ("script", "style", "noscript", "template", "head", "svg", "iframe", "object")
+# Not `head`: libxml2 leaves tags that it does not know, such as nav, inside it where a page opens no body.
+INVISIBLE = ("script", "style", "noscript", "template", "title", "svg", "iframe", "object")
 BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figcaption", "figure",
     "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "option", "p",
