@@ -30,7 +30,7 @@ except ImportError as error:
 MAX_WORKERS = 1024
 
 
-class LakeStream(IterableDataset):  # type: ignore[type-arg]
+class LakeStream(IterableDataset):
     """Rows of a table in the order of (digest, seed, epoch), from a position on.
 
     Args:

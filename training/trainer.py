@@ -41,7 +41,7 @@ INT, TEXT = pa.int64(), pa.string()
 STEPS = pa.schema([("step", INT), ("position", INT), ("epoch", INT), ("row", INT), ("example_id", TEXT)])
 
 
-class StreamTrainer(SFTTrainer):  # type: ignore[misc]
+class StreamTrainer(SFTTrainer):
     """SFTTrainer that trains exactly the rows of a stream.
 
     Args:
@@ -91,7 +91,7 @@ class StreamTrainer(SFTTrainer):  # type: ignore[misc]
         return {**batch, "row": torch.tensor([r["row"] for r in rows])}
 
 
-class Keeper(TrainerCallback):  # type: ignore[misc]
+class Keeper(TrainerCallback):
     """Writes what was trained beside each checkpoint, and the stream's position last: then the checkpoint counts.
 
     Args:

@@ -72,7 +72,12 @@ class SftJob:
 
 
 NUMBERS = ("max_steps", "batch_size", "micro_batch_size", "max_length", "save_steps")
-LORA = {"r": int, "alpha": (int, float), "dropout": (int, float), "target_modules": (str, list)}
+LORA: dict[str, type | tuple[type, ...]] = {
+    "r": int,
+    "alpha": (int, float),
+    "dropout": (int, float),
+    "target_modules": (str, list),
+}
 
 
 def read_job(path: Path) -> SftJob:
