@@ -348,5 +348,6 @@ def _check_sum(run: FileRun) -> None:
     if run.read != parts:
         raise InternalError(
             f"{run.path}: {run.read} records read, {run.landed} landed, {run.already} already there, "
-            f"{run.rejected} rejected, {run.skipped.total()} skipped; the sum must be equal. Please report this with the file."
+            f"{run.rejected} rejected, {run.skipped.total()} skipped; the sum must be equal. "
+            "Please report this with the file."
         )

@@ -43,7 +43,7 @@ def small_files(uri: str, contract: str) -> bool:
         return False
     new = table.write(uri, schema.arrow(contract), _batches(small))
     try:
-        table.commit(base, new, removes=small, note={"operation": "compact"})
+        table.commit(base, new, removes=small, note={"purpose": "small files joined"})
     except table.CommitConflict:
         for file in new:
             filesystem.delete_file(table.filesystem_of(file.path)[1])

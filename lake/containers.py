@@ -25,6 +25,7 @@ CHUNK = 4 << 20  # bytes read at a time
 ROOM = 65_536  # records of a block at most
 MAX_RECORD = 128 << 20  # a longer record is a reject
 KEPT = 1 << 20  # of a longer one, the bytes that its reject keeps
+LONGEST_KEY = 1 << 20
 BOM = b"\xef\xbb\xbf"
 
 Bounds = NDArray[np.int64]
@@ -71,33 +72,32 @@ def too_long(size: int) -> str:
 
 def jsonl(stream: Stream) -> Iterator[Block]:
     """Cut lines; a record is a line without its end. Empty lines are skipped, and counted in the positions."""
-    carry, number, begun = b"", 1, False
+    skip_bom(stream)
+    carry, rest, number = b"", b"", 1
     while True:
-        piece = stream.read(CHUNK)
-        if not begun and piece:
-            begun = True
-            piece = piece.removeprefix(BOM)
-            if not piece:
-                continue
-        last = not piece
+        piece = rest or stream.read(CHUNK)
+        data, rest = carry + piece, b""
         breaks = np.flatnonzero(np.frombuffer(piece, np.uint8) == 10) + len(carry)
-        data = carry + piece
-        if last and data and stream.broken is None:
+        if not piece and data and stream.broken is None:
             breaks = np.array([len(data)])
         if breaks.size:
             yield from _lines(data, breaks, number)
             number += int(breaks.size)
-            carry = data[int(breaks[-1]) + 1 :]
-        else:
-            carry = data
+        carry = data[int(breaks[-1]) + 1 :] if breaks.size else data
         if len(carry) > MAX_RECORD:
-            carry, block = _long_line(stream, carry, number)
-            number += 1
+            rest, block = _long_line(stream, carry, number)
+            carry, number = b"", number + 1
             yield block
-        if last:
+        elif not piece:
             break
     if stream.broken is not None:
         yield bad(carry, number, stream.broken)
+
+
+def skip_bom(stream: Stream) -> None:
+    """Pass a byte order mark at the beginning."""
+    if stream.peek(len(BOM)).startswith(BOM):
+        stream.read(len(BOM))
 
 
 def _lines(data: bytes, breaks: NDArray[np.int64], number: int) -> Iterator[Block]:
@@ -126,8 +126,9 @@ class Cursor:
     """A window on a stream, for reading JSON that may be larger than memory."""
 
     def __init__(self, stream: Stream) -> None:
+        skip_bom(stream)
         self.stream = stream
-        self.data = stream.read(CHUNK).removeprefix(BOM)
+        self.data = stream.read(CHUNK)
         self.at = 0
 
     def more(self) -> bool:
@@ -156,7 +157,7 @@ class Cursor:
             quote = self.data.find(b'"', end)
             if quote < 0:
                 before = len(self.data) - self.at
-                if before > CHUNK or not self.more():
+                if before > LONGEST_KEY or not self.more():
                     return None
                 end = max(before - 1, 1)
                 continue
@@ -202,7 +203,8 @@ def json_values(stream: Stream) -> Iterator[Block]:
 
 def json_whole(stream: Stream) -> Iterator[Block]:
     """Take the whole file as one record."""
-    data = stream.read(MAX_RECORD + len(BOM) + 1).removeprefix(BOM)
+    skip_bom(stream)
+    data = stream.read(MAX_RECORD + 1)
     if len(data) > MAX_RECORD:
         size = len(data)
         while piece := stream.read(CHUNK):

@@ -1,4 +1,4 @@
-"""A user's own project, laid out from our own files: models, contracts, macros, dbt's tests, its project and profile."""
+"""A user's own project, laid out from our files: models, contracts, macros, dbt's tests, its project and profile."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lake.containers import BOM, KEPT, MAX_RECORD, Block, bad, too_long
+from lake.containers import BOM, KEPT, MAX_RECORD, Block, bad, skip_bom, too_long
 from lake.streams import Stream
 
 ROWS = 2048  # rows of a block
@@ -75,8 +75,7 @@ def _rows_of(text: str, delimiter: str, count: int) -> list[list[str]]:
 def csv_rows(stream: Stream, delimiter: str) -> Iterator[Block]:
     """Read a CSV table with a header; each row is one JSON object of texts."""
     csv.field_size_limit(MAX_RECORD)
-    if stream.peek(3).startswith(BOM):
-        stream.read(3)
+    skip_bom(stream)
     # BufferedReader, since TextIOWrapper wants read1; surrogateescape, so that bytes that are no UTF-8 can be kept.
     text = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", errors="surrogateescape", newline="")
     reader = csv.reader(text, delimiter=delimiter, strict=True)

@@ -58,7 +58,7 @@ result must be valid JSON; they share the record's position. If it raises ValueE
 `stream` gives the decompressed bytes (gzip members joined) by `read(n)`, `readinto`, `readline`, `peek`; `tell()` is
 the position in them; it is not seekable. A compressed file that is cut short ends like a file, and `stream.broken` then
 says why (a text, else None); `read` yields what it has got, a half record as Bad; if the last thing is no Bad, landing
-adds a reject for the break. `read` must not hold more than one record. Everything in the file is a Row, a Bad or a Skip.
+adds a reject for the break. `read` must not hold more than one record. All in the file is a Row, a Bad or a Skip.
 
 The order of recognition: formats with `sniff` and `ORDER` below 20 (magic bytes), then JSON formats where the file is
 JSON, JSONL, Parquet or CSV, then the other formats with `sniff`. Of JSON formats the one that recognises most of the
