@@ -1,16 +1,17 @@
 """Kernel `contamination`: the benchmark items that stand in a text.
 
-A suite is the items of one split of a benchmark, named by the hash of what is in it, so that a result holds for as long as
-the items are those. A text is read once, whatever the number of suites that it is asked about. An item has two parts,
-each with hits of its own: `question` (question and choices, as the example's `text`) and `answer`.
+A suite is the items of one split of a benchmark, named by the hash of what is in it, so that a result holds for as long
+as the items are those. A text is read once, whatever the number of suites that it is asked about. An item has two
+parts, each with hits of its own: `question` (question and choices, as the example's `text`) and `answer`.
 
 - Word 13-grams (`transforms.ngram_index`) count if they hold five words with a letter, four of them different: runs of
   numbers repeat by chance. An answer is looked for by 13-grams only: "18" or "none of the above" says nothing.
 - A question of 5 to 12 words is found as a whole sequence anywhere.
-- A shorter one, or one without a 13-gram that counts, is found only as a whole text: equal after NFC and folding white space.
+- A shorter one, or one without enough words to say something, is found only as a whole text: equal after NFC and
+  folding white space.
 
 What a hit means (protected splits, n-grams that everybody writes) is decided in SQL, from these facts.
-Cost: some 150 MB/s on one core for 30,000 items (tests/bench/bench_contamination.py); the index is made at the first text.
+Cost: see tests/bench/bench_contamination.py; the index is made at the first text.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ HIT = pa.struct(
         pa.field("ngrams", pa.list_(pa.int64())),
     ]
 )
-"""match: ngrams, sequence or text; longest_run: most n-grams of the item in a row that are in the text; first_word: where
-in the text, from 0; ngrams: places, from 1, in the list of the suite."""
+"""match: ngrams, sequence or text; longest_run: most n-grams of the item in a row that are in the text; first_word:
+where in the text, from 0; ngrams: places, from 1, in the list of the suite."""
 
 FOUND = pa.struct(
     [
@@ -58,7 +59,7 @@ FOUND = pa.struct(
         pa.field("hits", pa.list_(HIT)),
     ]
 )
-"""num_items: how many items hit, of which at most 32 are listed; ngrams: every n-gram of the suite in the text, each once."""
+"""num_items: how many items hit, of which at most 32 are listed; ngrams: all of the suite in the text, each once."""
 
 INPUTS = pa.schema(
     [

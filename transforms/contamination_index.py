@@ -71,7 +71,7 @@ class Index:
         texts: the entries' texts in NFC.
         words: their words.
         grams: numbered n-grams.
-        postings: entries and places (n-gram k of the entry) by n-gram: those of n-gram i lie at bounds[i]:bounds[i + 1].
+        bounds: postings of n-gram i (entries, and which of their n-grams it is) lie at bounds[i]:bounds[i + 1].
         num_grams: per entry, n-grams that count.
         openings: numbered openings of sequences.
         opened: entries by opening.

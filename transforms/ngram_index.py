@@ -1,8 +1,8 @@
 """An index of the n-grams of texts, and the scan of other texts for them.
 
 An n-gram begins at every word and closes when the weight of its words (`transforms.words`) reaches n. It is found by a
-rolling 64-bit hash of its words' hashes and counts only if the words' hashes are equal one by one. A bitmap that stays in
-the processor's cache answers for the many n-grams that are in no item.
+rolling 64-bit hash of its words' hashes and counts only if the words' hashes are equal one by one. A bitmap that stays
+in the processor's cache answers for the many n-grams that are in no item.
 
 Texts that are shorter than one n-gram are sequences: they are looked up by their first `opening` words, and the rest is
 compared. Cost: one multiplication a word for each of the two windows; an n-gram of the index takes about 30 bytes.

@@ -26,9 +26,9 @@ final as (
         'contaminated' as reason,
         cast(null as varchar) as kept_id,
         format(
-            '{} {} item {}: {} of the {} n-grams of its {} in {} from word {}; {} items in all; {} texts hold "{}"',
+            '{} {} item {}: {} of {} n-grams of its {} in {}; texts of the lake that hold "{}": {}; items found: {}',
             hit.benchmark, hit.split, hit.item_id, hit.matched_ngrams, hit.num_ngrams, hit.part, hit.field,
-            hit.first_word, num_items, hit.num_texts, hit.ngram
+            hit.ngram, hit.num_texts, num_items
         ) as evidence
     from worst
 
