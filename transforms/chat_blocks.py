@@ -20,6 +20,7 @@ TEXT = frozenset(
 THOUGHT = frozenset(
     {"thinking", "reasoning", "reasoning_text", "reasoning_content", "Microsoft.Extensions.AI.TextReasoningContent"}
 )
+CALLS = ("tool_calls", "toolCalls", "tool_call", "toolInvocations")
 CALL = frozenset(
     {
         "tool_use",
@@ -217,8 +218,9 @@ def block_call(block: Mapping[str, Any]) -> dict[str, str | None]:
 
 def field_calls(raw: Mapping[str, Any]) -> Iterator[dict[str, str | None]]:
     """Yield the calls of `tool_calls` and of the older `function_call`."""
-    for key in ("tool_calls", "toolCalls", "tool_call", "toolInvocations"):
-        found = loaded(raw.get(key)) if isinstance(raw.get(key), str) else raw.get(key)
+    for key in CALLS:
+        found = raw.get(key)
+        found = loaded(found) if isinstance(found, str) else found
         for item in found if isinstance(found, list) else [found]:
             if isinstance(item, dict):
                 yield block_call(item)

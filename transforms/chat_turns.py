@@ -15,6 +15,7 @@ from typing import Any
 
 from transforms.chat_blocks import (
     CALL,
+    CALLS,
     RESULT,
     TEXT,
     THOUGHT,
@@ -53,6 +54,9 @@ SAYS = frozenset(
     {"content", "parts", "value", "text", "tool_calls", "function_call", "reasoning_content", "refusal", "audio"}
 )
 """Keys by which a turn that names no role says something."""
+REASONING = ("reasoning_content", "reasoning", "thinking", "thought")
+ASIDE = frozenset({*REASONING, *CALLS, "function_call", "additional_kwargs", "refusal", "audio", "images"})
+"""Keys beside the content that say something; most turns have none."""
 WRAPPED = ("message", "kwargs", "data")
 """Keys under which LangChain, AutoGen and exports keep the message itself."""
 
@@ -241,13 +245,14 @@ class Splitter:
     def take_fields(self) -> None:
         """Take what dialects keep beside the content: calls, reasoning, refusal, audio."""
         raw = self.raw
+        if ASIDE.isdisjoint(raw):
+            return
         extra = raw.get("additional_kwargs")
-        extra = extra if isinstance(extra, dict) else {}
         if not self.calls:
-            self.calls = [*field_calls(raw)] or [*field_calls(extra)]
-        for key in ("reasoning_content", "reasoning", "thinking", "thought"):
+            self.calls = [*field_calls(raw)] or [*field_calls(extra if isinstance(extra, dict) else {})]
+        for key in REASONING:
             value = raw.get(key)
-            if not self.thoughts and value and (text := text_of(value)):
+            if not self.thoughts and isinstance(value, str | list | dict) and (text := text_of(value)):
                 self.thoughts.append(text)
         if not self.texts and isinstance(raw.get("refusal"), str):
             self.texts.append((raw["refusal"], False))
@@ -266,7 +271,7 @@ class Splitter:
         tool_id = raw.get("tool_call_id", raw.get("toolCallId", raw.get("call_id"))) if self.role == "tool" else None
         name = raw.get("name", raw.get("tool_name", raw.get("toolName") if self.role == "tool" else None))
         done = message(
-            "assistant" if self.calls else self.role,  # who calls is the assistant, whatever Koog says
+            "assistant" if self.calls and self.role == "tool" else self.role,  # Koog: calls under the role tool
             joined(self.texts),
             reasoning="\n".join(self.thoughts) if self.thoughts else None,
             tool_calls=self.calls or None,

@@ -3,6 +3,9 @@
 One pure function per format, in `transforms/chat_formats/`; this module is the table of them and the walk over a
 batch. A record that its format's reader does not know is no error: it gives one unit with the problem
 `unreadable_shape`, so that it is counted and dropped by name.
+
+Pure Python, bound by the GIL; one core of a busy machine (tests/bench/bench_chats.py): tau-bench runs of 18 kB and 27
+turns 510 a second (9 MB/s), short ShareGPT chats 4,900, spans 1,200, Langfuse exports 240 (15 MB/s).
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from transforms.chat_formats import (
     tau2_bench,
     tau_bench,
 )
-from transforms.chat_units import UNIT, Unit, unreadable
+from transforms.chat_units import UNIT, UNREADABLE, Unit, unit, unreadable
 from transforms.kernel import Kernel
 
 Reader = Callable[[object], list[Unit]]
@@ -84,9 +87,17 @@ def units_of(payload: str, format_name: str) -> list[Unit]:
         record = json.loads(payload, parse_constant=refuse)
         if SURROGATE.search(payload):
             record = without_lone_surrogates(record)
-        return reader(record) or unreadable()
+        return [usable(u) for u in reader(record)] or unreadable()
     except (UnreadableShape, ValueError, RecursionError):
         return unreadable()
+
+
+def usable(made: Unit) -> Unit:
+    """Return a unit whose lists of messages are not empty; one that says nothing and not why is unreadable."""
+    empty = [k for k in ("messages", "chosen", "rejected") if made.get(k) == []]
+    made = {**made, **dict.fromkeys(empty)} if empty else made
+    says = made.get("problem") or made.get("messages") or made.get("chosen") or made.get("rejected")
+    return made if says else unit(None, problem=UNREADABLE)
 
 
 def without_lone_surrogates(value: object) -> object:

@@ -97,8 +97,9 @@ def rows(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     """
     found: dict[int, dict[str, Any]] = {}
     start = len(prefix) + 1
+    dotted = prefix + "."
     for key, value in attributes.items():
-        if key.startswith(prefix + "."):
+        if key.startswith(dotted):
             index, dot, rest = key[start:].partition(".")
             if dot and index.isascii() and index.isdigit() and len(index) < 10:
                 found.setdefault(int(index), {})[rest] = value
