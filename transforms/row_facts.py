@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from transforms.chat_turns import Message, message
+from transforms.chat_blocks import Message, message
 from transforms.chat_units import outcome, provenance, time
 
 NESTED = ("metadata", "meta", "provenance", "generation", "generation_config", "sampling_params", "params", "info")
