@@ -165,4 +165,14 @@ def land_files(
         click.echo(summary.as_text())
 
 
+@main.command("demo")
+@click.option("--dir", "folder", default=".lake/demo", show_default=True, type=click.Path(path_type=Path))
+@click.option("--steps", default=3, show_default=True, type=click.IntRange(0), help="Training steps; 0: no training.")
+def demo(folder: Path, steps: int) -> None:
+    """Run the whole path on made-up input with planted errors, and check that each of them is found."""
+    from lake.demo import run
+
+    run(folder, steps)
+
+
 __all__ = ["InternalError", "main", "print_json"]
