@@ -128,21 +128,21 @@ def test_the_demo_file_of_kto_keeps_its_labels(data: Path) -> None:
     assert [one(row, "kto")["label"] for row in rows] == [row["label"] for row in rows]
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=6) | st.sampled_from(["user", "gpt", "assistant", "\n\nHuman: x"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["role", "content", "from", "value", "input", "output", "instances", "meta"]), inner, max_size=4
-    ),
-    max_leaves=12,
+LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=6)
+WORDS = st.sampled_from(["user", "gpt", "assistant", "\n\nHuman: x"])
+INNER = ("role", "content", "from", "value", "input", "output", "instances", "meta")
+OUTER = (
+    "instruction", "input", "output", "instances", "prompt", "completion", "chosen", "rejected", "messages", "label",
+    "conversations", "system", "history", "chosen_messages", "rejected_messages", "kto_tag", "model", "meta", "seed",
 )  # fmt: skip
-RECORDS = st.dictionaries(
-    st.sampled_from(
-        ["instruction", "input", "output", "instances", "prompt", "completion", "chosen", "rejected", "messages", "label",
-         "conversations", "system", "history", "chosen_messages", "rejected_messages", "kto_tag", "model", "meta", "seed"]
-    ),
-    JSON,
-    max_size=6,
-)  # fmt: skip
+
+
+def nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(INNER), inner, max_size=4)
+
+
+JSON = st.recursive(LEAVES | WORDS, nested, max_leaves=12)
+RECORDS = st.dictionaries(st.sampled_from(OUTER), JSON, max_size=6)
 FORMS = ("alpaca", "self_instruct", "prompt_completion", "preference", "hh", "kto")
 
 
