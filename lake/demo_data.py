@@ -26,7 +26,7 @@ TOPICS = ("caching", "retries", "logging", "rate limits", "pagination", "webhook
 PROBLEMS = (
     "On a farm {name} stacks {a} crates of {b} pears each and gives {c} of them to the geese; how many pears are left?",
     "{name} knits {b} rows an hour for {a} hours, then unpicks {c} wrong ones. How many rows has the scarf?",
-    "A ferry with {a} benches seats {b} people on every bench, and {c} seats are broken. How many, asks {name}, can sit?",
+    "A ferry with {a} benches seats {b} people on every bench, but {c} seats broke. {name} asks how many can sit.",
     "{name} copies {b} pages of a letter for each of {a} aunts but spoils {c} sheets; how many good pages go out?",
     "In the cellar {name} counts {a} shelves holding {b} jars apiece, of which {c} are cracked; how many are whole?",
     "Each of {a} bell ringers pulls the rope {b} times, only {name} misses {c} pulls. How often do the bells sound?",

@@ -7,8 +7,6 @@ see the code that a Python model imports.
 
 from __future__ import annotations
 
-import ast
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,9 @@ import yaml
 
 from lake.contract import odcs
 from lake.contract.checks import duckdb_types
-from lake.errors import ContractError
+from lake.fingerprint import fingerprint
+from lake.project import kernels
+from transforms.kernel import Kernel
 
 HEADER = "# Made by `lake contract sync` from {origin}; change that and run it again.\n"
 MARK = HEADER.split("{", maxsplit=1)[0]
@@ -32,19 +32,19 @@ def rendered(project: Path) -> dict[Path, str]:
     tables = odcs.tables(project)
     contracts = {t: odcs.read(project, t) for t in tables}
     built = {t: c for t, c in contracts.items() if t.split("/")[0] not in UNBUILT}
-    memos = {f.stem.removeprefix("memo_"): f for f in sorted((project / "models").glob("*/memo_*.py"))}
     files = {
         project / "models" / f"{t}.yml": _text(f"contracts/{t}.yaml", {"models": [_model(c)]}) for t, c in built.items()
     }
-    kernels = {name: _kernel(file, name) for name, file in memos.items()}
-    for name, file in memos.items():
-        body = {"models": [_memo_model(name, kernels[name])]}
-        files[file.with_suffix(".yml")] = _text(f"transforms/ (kernel {name})", body)
+    memos = kernels(project)
+    for name, kernel in memos.items():
+        (model,) = (project / "models").rglob(f"memo_{name}.py")
+        body = {"models": [_memo_model(name, kernel)]}
+        files[model.with_suffix(".yml")] = _text(f"transforms/ (kernel {name})", body)
     raw = [c for t, c in contracts.items() if t.startswith("raw/")]
     sources = [{"name": "raw", "schema": "raw", "tables": [_source_table(c) for c in raw]}]
-    if kernels:
-        sources.append({"name": "memo", "schema": "memo", "tables": [_memo_table(n, k) for n, k in kernels.items()]})
-    if raw or kernels:
+    if memos:
+        sources.append({"name": "memo", "schema": "memo", "tables": [_memo_table(n, k) for n, k in memos.items()]})
+    if raw or memos:
         files[project / "models" / "raw" / "raw.yml"] = _text("contracts/raw/ and transforms/", {"sources": sources})
     return files
 
@@ -105,24 +105,7 @@ def _source_table(contract: dict[str, Any]) -> dict[str, Any]:
     return {"name": table["name"], "description": table["description"], "columns": columns}
 
 
-def _kernel(file: Path, name: str) -> Any:
-    """Return the kernel that a memo model hands over, found by the model's imports from `transforms`."""
-    from transforms.kernel import Kernel
-
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "transforms":
-            for value in vars(importlib.import_module(str(node.module))).values():
-                if isinstance(value, Kernel) and value.name == name:
-                    return value
-    raise ContractError(
-        f"{file.name} imports no Kernel named {name!r} from transforms. Expected `from transforms.<module> import ...` "
-        f"with Kernel(name={name!r}, ...) in that module."
-    )
-
-
-def _memo_model(name: str, kernel: Any) -> dict[str, Any]:
-    from lake.memo import fingerprint
-
+def _memo_model(name: str, kernel: Kernel) -> dict[str, Any]:
     return {
         "name": f"memo_{name}",
         "description": f"Computes what memo.{name} lacks for this build. One row per build.",
@@ -130,7 +113,7 @@ def _memo_model(name: str, kernel: Any) -> dict[str, Any]:
     }
 
 
-def _memo_table(name: str, kernel: Any) -> dict[str, Any]:
+def _memo_table(name: str, kernel: Kernel) -> dict[str, Any]:
     fields = [("key", "VARCHAR"), ("fingerprint", "VARCHAR"), *_kernel_types(kernel).items()]
     return {
         "name": name,
@@ -139,7 +122,7 @@ def _memo_table(name: str, kernel: Any) -> dict[str, Any]:
     }
 
 
-def _kernel_types(kernel: Any) -> dict[str, str]:
+def _kernel_types(kernel: Kernel) -> dict[str, str]:
     import duckdb
 
     with duckdb.connect() as connection:
