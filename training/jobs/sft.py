@@ -145,7 +145,7 @@ def _arguments(job: SftJob, folder: Path) -> tuple[Any, int]:
         per_device_train_batch_size=micro, gradient_accumulation_steps=job.batch_size // (micro * world),
         seed=job.seed, save_strategy="steps", save_steps=job.save_steps, save_total_limit=2, logging_steps=1,
         logging_nan_inf_filter=False, report_to=[], disable_tqdm=True,
-        use_cpu=not gpu, bf16=gpu, gradient_checkpointing=gpu,  # both are on by default, and fail on a CPU
+        use_cpu=not gpu, bf16=gpu, activation_checkpointing=gpu,  # both are on by default, and fail on a CPU
         max_length=None, packing=False, shuffle_dataset=False, dataset_kwargs={"skip_prepare_dataset": True},
         remove_unused_columns=False, ignore_data_skip=True,
     )  # fmt: skip
