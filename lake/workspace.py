@@ -127,21 +127,24 @@ def check_build(connection: duckdb.DuckDBPyConnection, places: Places) -> Build:
 
 
 def published_tables(connection: duckdb.DuckDBPyConnection, project: Path) -> list[Table]:
-    """Return the tables of a workspace that a release holds: those with a contract, by name.
+    """Return the tables of a workspace that a release holds: those whose contract says table, by name.
 
     Raises:
         StaleBuildError: a contract's model is not there.
     """
     query = "select table_name from duckdb_tables() where schema_name = 'main' and not internal"
     built = {row[0] for row in connection.execute(query).fetchall()}
-    query = "select view_name from duckdb_views() where schema_name = 'main' and not internal"
-    views = {row[0] for row in connection.execute(query).fetchall()}
     found, missing = [], []
     for path in odcs.tables(project):
         layer, name = path.split("/")
-        if layer in LAYERS and name in built:
-            found.append(table_of(layer, odcs.read(project, path)))
-        elif layer in LAYERS and name not in views:
+        if layer not in LAYERS:
+            continue
+        contract = odcs.read(project, path)
+        if contract["schema"][0].get("physicalType", "table") != "table":
+            continue
+        if name in built:
+            found.append(table_of(layer, contract))
+        else:
             missing.append(name)
     if missing:
         raise StaleBuildError(f"{', '.join(missing)} have a contract and were not built. Run `lake build`.")
