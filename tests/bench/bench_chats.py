@@ -38,7 +38,9 @@ def main() -> None:
             CHAT.compute(batch)
             seconds.append(time.perf_counter() - start)
         mb = sum(len(p.encode()) for p in payloads) / 1e6
-        print(f"{name:12} {len(payloads):5} records {len(payloads) / min(seconds):7.0f}/s {mb / min(seconds):5.1f} MB/s")
+        print(
+            f"{name:12} {len(payloads):5} records {len(payloads) / min(seconds):7.0f}/s {mb / min(seconds):5.1f} MB/s"
+        )
 
 
 if __name__ == "__main__":

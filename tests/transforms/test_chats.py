@@ -21,10 +21,34 @@ KEYS = [
     *("request", "response", "body", "observations", "trace", "attributes", "events", "sessionId", "uuid", "traceId"),
     *("spanId", "openinference.span.kind", "llm.input_messages.0.message.role", "gen_ai.prompt", "weight", "reward"),
     *("gen_ai.input.messages", "gen_ai.operation.name", "ai.operationId", "ai.prompt", "timestamp", "model", "seed"),
-    *("chosen", "rejected", "prompt", "completion", "label", "instruction", "system", "tools", "delta", "data", "ticks"),
+    *(
+        "chosen",
+        "rejected",
+        "prompt",
+        "completion",
+        "label",
+        "instruction",
+        "system",
+        "tools",
+        "delta",
+        "data",
+        "ticks",
+    ),
 ]
 WORDS = [
-    *("user", "assistant", "system", "tool", "human", "gpt", "function_call", "text", "tool_use", "tool_result", "chat"),
+    *(
+        "user",
+        "assistant",
+        "system",
+        "tool",
+        "human",
+        "gpt",
+        "function_call",
+        "text",
+        "tool_use",
+        "tool_result",
+        "chat",
+    ),
     *("LLM", "GENERATION", "message", "reasoning", "ai.generateText", "None", "[]", "{}", '{"role": "user"}', "NaN"),
     *("data: {}", 'data: {"choices": [{"delta": {"content": "a"}}]}', "user: hi\nassistant: ho", "\ud800", "\u0000"),
 ]
@@ -66,9 +90,7 @@ def test_no_json_makes_the_kernel_raise_and_every_record_gives_a_unit(record: An
     size=st.integers(1, 8),
     order=st.randoms(use_true_random=False),
 )
-def test_results_do_not_depend_on_row_order_or_batch_size(
-    rows: list[tuple[str, str]], size: int, order: Any
-) -> None:
+def test_results_do_not_depend_on_row_order_or_batch_size(rows: list[tuple[str, str]], size: int, order: Any) -> None:
     whole = CHAT.compute(batch_of(rows)).column("units").to_pylist()
     places = list(range(len(rows)))
     order.shuffle(places)

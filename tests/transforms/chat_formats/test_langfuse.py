@@ -28,7 +28,11 @@ def pairs(folder: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Return name, trace and expected ChatML of each pair."""
     names = sorted(p.name.removesuffix(".chatml.json") for p in folder.glob("*.chatml.json"))
     return [
-        (n, json.loads((folder / f"{n}.trace.json").read_bytes()), json.loads((folder / f"{n}.chatml.json").read_bytes()))
+        (
+            n,
+            json.loads((folder / f"{n}.trace.json").read_bytes()),
+            json.loads((folder / f"{n}.chatml.json").read_bytes()),
+        )
         for n in names
     ]
 
