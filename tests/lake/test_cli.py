@@ -1,0 +1,77 @@
+"""The command's surface: what it is called, that it explains itself, and that README knows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import lake
+from lake.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# Changing this list is changing what users' scripts call.
+SURFACE = {
+    "audit": set(),
+    "build": set(),
+}
+NAMES = ["__version__", "open"]
+
+
+def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, by its whole name."""
+    for name, command in sorted(group.commands.items()):
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+def flags(command: click.Command) -> set[str]:
+    arguments = {p.human_readable_name for p in command.params if isinstance(p, click.Argument)}
+    options = {o for p in command.params if isinstance(p, click.Option) for o in [*p.opts, *p.secondary_opts]}
+    return arguments | options
+
+
+def test_commands_and_their_flags_are_the_committed_ones() -> None:
+    assert {name: flags(command) for name, command in commands()} == SURFACE
+
+
+def test_public_names_are_the_committed_ones() -> None:
+    assert sorted(lake.__all__) == NAMES
+    assert all(hasattr(lake, name) for name in NAMES)
+
+
+@pytest.mark.parametrize(("name", "command"), commands(), ids=[n for n, _ in commands()])
+def test_each_command_and_each_option_has_help(name: str, command: click.Command) -> None:
+    shown = CliRunner().invoke(main, [*name.split(), "--help"])
+    assert shown.exit_code == 0
+    assert command.help and command.help.strip().endswith((".", "?")), name
+    silent = [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
+    # Options whose choices say it all need no more.
+    assert [n for n in silent if n not in ("kind", "file_format")] == []
+
+
+@pytest.mark.parametrize("name", [n for n, _ in commands()])
+def test_each_command_stands_in_readme(name: str) -> None:
+    table = re.findall(r"^\| `lake ([^`]*)`", (ROOT / "README.md").read_text("utf-8"), flags=re.MULTILINE)
+    assert any(entry == name or entry.startswith(name + " ") for entry in table), name
+
+
+def test_readme_lists_no_command_that_is_not_there() -> None:
+    names = [n for n, _ in commands()]
+    table = re.findall(r"^\| `lake ([^`]*)`", (ROOT / "README.md").read_text("utf-8"), flags=re.MULTILINE)
+    assert [e for e in table if not any(e == n or e.startswith(n + " ") for n in names)] == []
+
+
+def test_version_is_the_package_s() -> None:
+    assert CliRunner().invoke(main, ["--version"]).output.strip().endswith(lake.__version__)
+
+
+@pytest.mark.parametrize("arguments", [["nothing"], ["land"], ["land", "x", "--kind", "music", "--source", "s"]])
+def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    assert CliRunner().invoke(main, arguments).exit_code == 2
