@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,11 @@ class Refs:
         """Delete a release's file."""
         self.store.delete(f"releases/{number:06d}.json")
 
+    def clear_drafts(self, min_age_hours: float) -> None:
+        """Delete what writers that died left behind."""
+        if isinstance(self.store, Folder):
+            self.store.clear_drafts(min_age_hours)
+
     def tags(self) -> dict[str, int]:
         """Return the tags and the numbers of their releases."""
         return {n[:-5]: self.tag(n[:-5]) for n in self.store.names("tags") if n.endswith(".json") and TAG.fullmatch(n)}
@@ -268,6 +274,13 @@ class Folder:
     def delete(self, name: str) -> None:
         """Delete a file; one that is gone already is no error."""
         (self.root / name).unlink(missing_ok=True)
+
+    def clear_drafts(self, min_age_hours: float) -> None:
+        """Delete drafts of writers that died, once they are old."""
+        for draft in self.root.glob("*/.*.draft"):
+            with suppress(FileNotFoundError):
+                if time.time() - draft.stat().st_mtime > min_age_hours * 3600:
+                    draft.unlink()
 
     @contextmanager
     def _written(self, name: str, data: bytes) -> Iterator[Path]:

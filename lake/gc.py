@@ -1,0 +1,135 @@
+"""Garbage collection: what no kept release or tag names goes, slowly and never by surprise.
+
+Releases beyond the last N go first, and the files that only they held in a later run: whoever reads a release that has
+just gone still reads to the end. A file younger than 24 hours stays whoever wrote it, since it may be about to be
+committed. If any ref cannot be read, nothing goes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow.fs
+
+from lake.errors import UsageError
+from lake.parquet import filesystem_of
+from lake.query import Lake, layer_tables
+from lake.refs import Release
+from lake.table import vacuum
+
+MIN_AGE_HOURS = 24.0
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a run deleted, or would delete.
+
+    Attributes:
+        releases: numbers of releases whose files went.
+        files: Parquet files that no kept version holds.
+        memos: folders of memos, as kernel/fingerprint, that no kept release and not the present project uses.
+        is_dry_run: nothing was deleted.
+    """
+
+    releases: list[int] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    memos: list[str] = field(default_factory=list)
+    is_dry_run: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a plain object."""
+        return asdict(self)
+
+    def as_text(self) -> str:
+        """Return it as lines."""
+        verb = "would delete" if self.is_dry_run else "deleted"
+        kept = "" if not self.releases else "; the files that only these held go in a later run"
+        return (
+            f"{verb} {len(self.releases)} releases{kept}\n"
+            f"{verb} {len(self.files)} files of tables and {len(self.memos)} memos"
+        )
+
+
+def collect(lake: Lake, keep_last: int | None = None, dry_run: bool = False) -> Collected:
+    """Delete what no kept release names.
+
+    Args:
+        lake: where.
+        keep_last: releases to keep, beside those with a tag; None keeps all.
+        dry_run: delete nothing.
+
+    Returns:
+        What went; files that only releases of this run held go in a later one.
+
+    Raises:
+        UsageError: keep_last is below 1.
+        InternalError: a release or tag cannot be read; nothing was deleted.
+    """
+    if keep_last is not None and keep_last < 1:
+        raise UsageError(f"--keep-last {keep_last} would delete the last release; expected 1 or more.")
+    releases, tags = lake.releases(), lake.refs.tags()
+    for number in tags.values():
+        lake.refs.load(number)
+    spare = releases[: -keep_last if keep_last else 0]
+    going = [r.number for r in spare if r.number not in tags.values()]
+    if not dry_run:
+        for number in going:
+            lake.refs.remove(number)
+        lake.refs.clear_drafts(MIN_AGE_HOURS)
+    # `releases` still holds those that just went, so their files stay for this run.
+    memos = _memos(lake, releases, dry_run)
+    return Collected(going, _files(lake, releases, dry_run), memos, dry_run)
+
+
+def _files(lake: Lake, releases: list[Release], dry_run: bool) -> list[str]:
+    """Delete files that no kept version holds: of published tables, raw tables, logs and memos."""
+    gone = []
+    for name in _children(lake.places.table("tables")):
+        versions = [r.tables[name].version for r in releases if name in r.tables]
+        gone += vacuum(lake.places.table("tables", name), versions, MIN_AGE_HOURS, dry_run)
+    for name in layer_tables("raw"):
+        versions = [v for r in releases if (v := r.raw_pins.get(name)) is not None]
+        gone += vacuum(lake.places.table("raw", name), versions, MIN_AGE_HOURS, dry_run)
+    for name in layer_tables("log"):
+        gone += vacuum(lake.places.table("log", name), [], MIN_AGE_HOURS, dry_run)
+    for kernel in _children(lake.places.table("memo")):
+        for mark in _children(lake.places.table("memo", kernel)):
+            named = [r.memos[kernel] for r in releases if kernel in r.memos]
+            versions = [m.version for m in named if m.fingerprint == mark and m.version is not None]
+            gone += vacuum(lake.places.table("memo", kernel, mark), versions, MIN_AGE_HOURS, dry_run)
+    return gone
+
+
+def _memos(lake: Lake, releases: list[Release], dry_run: bool) -> list[str]:
+    """Delete memos of fingerprints that neither a kept release nor the project as it stands uses."""
+    from lake import memo, project
+
+    used = {(name, m.fingerprint) for r in releases for name, m in r.memos.items()}
+    used |= {(name, memo.fingerprint(kernel)) for name, kernel in project.kernels(lake.places.project).items()}
+    gone = []
+    for kernel in _children(lake.places.table("memo")):
+        for mark in _children(lake.places.table("memo", kernel)):
+            uri = lake.places.table("memo", kernel, mark)
+            if (kernel, mark) not in used and _youngest_hours(uri) > MIN_AGE_HOURS:
+                gone.append(f"{kernel}/{mark}")
+                if not dry_run:
+                    files, folder = filesystem_of(uri)
+                    files.delete_dir(folder)
+    return gone
+
+
+def _children(uri: str) -> list[str]:
+    """Return the folders below a place, sorted; none where it is not there."""
+    files, folder = filesystem_of(uri)
+    found = files.get_file_info(pyarrow.fs.FileSelector(folder, allow_not_found=True))
+    return sorted(f.base_name for f in found if f.type == pyarrow.fs.FileType.Directory)
+
+
+def _youngest_hours(uri: str) -> float:
+    """Return the age of the youngest file below a place: a build on another branch may be filling it."""
+    files, folder = filesystem_of(uri)
+    found = files.get_file_info(pyarrow.fs.FileSelector(folder, recursive=True, allow_not_found=True))
+    times = [f.mtime.timestamp() for f in found if f.type == pyarrow.fs.FileType.File]
+    return (time.time() - max(times, default=0.0)) / 3600

@@ -1,0 +1,103 @@
+"""Garbage collection deletes what nothing kept names, and nothing else: not the young, not while a ref is unreadable."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from lake.errors import InternalError, UsageError
+from lake.gc import collect
+from lake.query import Lake
+from lake.release import publish
+from tests.lake.small_lake import SmallLake, rows
+
+
+def age(folder: Path, hours: float) -> None:
+    """Make every file below a folder as if it had been written long ago."""
+    then = time.time() - hours * 3600
+    for path in folder.rglob("*"):
+        os.utime(path, (then, then))
+
+
+def files(small: SmallLake) -> set[str]:
+    return {str(p) for p in Path(small.places.home).rglob("*.parquet")}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> SmallLake:
+    """Four releases of which each changes all rows, so that none shares a file with another."""
+    made = SmallLake.make(tmp_path)
+    for n in range(4):
+        made.build(rows(1, 2, text=f"text {n}"))
+        publish(made.places, tag="gold" if n == 1 else None)
+    return made
+
+
+def test_refs_go_first_and_files_in_a_later_run(small: SmallLake) -> None:
+    lake, home = Lake(small.places.home), Path(small.places.home)
+    age(home, 48)
+    before = files(small)
+    contents = {n: lake.sql("select * from examples", release=n).rows() for n in (2, 3, 4)}
+    first = collect(lake, keep_last=2)
+    assert (first.releases, first.files) == ([1], []) and files(small) == before
+    second = collect(lake, keep_last=2)
+    assert second.releases == [] and len(second.files) == 1 and before - files(small) == set(second.files)
+    assert {n: lake.sql("select * from examples", release=n).rows() for n in (2, 3, 4)} == contents
+    assert lake.refs.numbers() == [2, 3, 4]  # 2 has a tag
+
+
+def test_no_file_younger_than_a_day_goes(small: SmallLake) -> None:
+    lake = Lake(small.places.home)
+    before = files(small)
+    age(Path(small.places.home), 23)
+    collect(lake, keep_last=1)
+    assert collect(lake, keep_last=1).files == [] and files(small) == before
+
+
+@pytest.mark.parametrize("place", ["releases/000003.json", "tags/gold.json"])
+def test_nothing_goes_while_a_ref_cannot_be_read(small: SmallLake, place: str) -> None:
+    home = Path(small.places.home)
+    age(home, 48)
+    (home / "refs" / place).write_bytes(b'{"number": 3')
+    before = files(small)
+    with pytest.raises(InternalError, match=f"refs/{place} cannot be read"):
+        collect(Lake(home), keep_last=1)
+    assert files(small) == before and Lake(home).refs.numbers() == [1, 2, 3, 4]
+
+
+def test_a_dry_run_says_what_would_go(small: SmallLake) -> None:
+    lake = Lake(small.places.home)
+    age(Path(small.places.home), 48)
+    before = files(small)
+    assert collect(lake, keep_last=1, dry_run=True).releases == [1, 3]
+    assert lake.refs.numbers() == [1, 2, 3, 4] and files(small) == before
+
+
+def test_files_of_a_publisher_that_died_and_its_draft_go(small: SmallLake) -> None:
+    home = Path(small.places.home)
+    stray = home / "tables" / "examples" / "part-0123.parquet"
+    stray.write_bytes(b"PAR1")
+    draft = home / "refs" / "releases" / ".abc.draft"
+    draft.write_bytes(b"{")
+    age(home, 48)
+    assert collect(Lake(home)).files == [str(stray)]
+    assert not stray.exists() and not draft.exists()
+
+
+def test_a_memo_that_no_kept_release_and_not_the_project_uses_goes(small: SmallLake) -> None:
+    home = Path(small.places.home)
+    old = home / "memo" / "language" / ("0" * 32)
+    (old / "_delta_log").mkdir(parents=True)
+    (old / "_delta_log" / "00000000000000000000.json").write_text("{}")
+    assert collect(Lake(home)).memos == []  # young
+    age(home, 48)
+    assert collect(Lake(home)).memos == [f"language/{'0' * 32}"]
+    assert not old.exists()
+
+
+def test_the_last_release_is_never_given_up(small: SmallLake) -> None:
+    with pytest.raises(UsageError, match="expected 1 or more"):
+        collect(Lake(small.places.home), keep_last=0)
