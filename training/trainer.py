@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake.errors import GateError, InternalError, MissingExtraError
+from training.files import write_json, write_whole
 from training.order import Position
 from training.stream import LakeStream
 
@@ -132,7 +132,7 @@ class Keeper(TrainerCallback):
                 _write_steps(self.folder / "steps" / f"{step:09d}.parquet", trainer)
             position = trainer.position
             said = {"step": step, "epoch": position.epoch, "index": position.index, "world": trainer.stream.world}
-            _replace(Path(args.output_dir) / f"checkpoint-{step}" / POSITION, json.dumps(said).encode())
+            write_json(Path(args.output_dir) / f"checkpoint-{step}" / POSITION, said)
         trainer.trained.clear()
 
 
@@ -168,17 +168,7 @@ def _write_steps(path: Path, trainer: StreamTrainer) -> None:
     path.parent.mkdir(exist_ok=True)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
-    _replace(path, sink.getvalue().to_pybytes())
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    draft = path.with_name(f".{path.name}.draft")
-    with draft.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    write_whole(path, sink.getvalue().to_pybytes())
 
 
 def _one(row: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

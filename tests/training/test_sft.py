@@ -38,3 +38,7 @@ def test_a_job_trains_every_row_once_an_epoch_and_says_so(chats: Lake, job_file:
     again = train(read_job(path), chats)
     assert again == {**summary, "already": True}
     assert chats.sql("select count(*) from log.run_steps").item() == 200
+    (folder / "summary.json").unlink()  # killed after the last checkpoint
+    assert {**train(read_job(path), chats), "seconds": 0} == {**summary, "seconds": 0}
+    assert pq.read_table(folder / "steps.parquet").to_pylist() == steps
+    assert chats.sql("select count(*) from log.runs").item() == 2

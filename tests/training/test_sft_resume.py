@@ -65,9 +65,10 @@ def test_a_run_killed_at_a_random_step_and_resumed_equals_an_unbroken_one(
 def test_a_run_killed_on_one_process_and_resumed_on_two_trains_the_same_rows_at_each_step(
     chats: Lake, job_file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    whole = job_file("whole", max_steps=14, save_steps=4)
+    lora = {"r": 4, "dropout": 0.1}
+    whole = job_file("whole", max_steps=14, save_steps=4, lora=lora)
     train(read_job(whole), chats)
-    broken = job_file("broken", max_steps=14, save_steps=4)
+    broken = job_file("broken", max_steps=14, save_steps=4, lora=lora)
     killed_at(broken, random.randrange(5, 14))
     script = tmp_path / "run.py"
     script.write_text(RUN)

@@ -100,6 +100,9 @@ def test_jsonl_loads_with_datasets_without_a_null_key_and_trains_in_trl_as_it_is
     export("train_sft", tmp_path / "out", shards=2, lake=chats)
     files = sorted(map(str, (tmp_path / "out").glob("*.jsonl")))
     dataset = load_dataset("json", data_files=files, split="train", cache_dir=str(tmp_path / "hf"))
+    # The loader takes types from its first 10 MB: with pieces of one row, rows of another shape come after.
+    pieces = load_dataset("json", data_files=files, split="train", cache_dir=str(tmp_path / "hf2"), chunksize=100)
+    assert list(pieces) == list(dataset)
     assert dataset.column_names == ["example_id", "messages", "tools"]
     assert [dict(row) for row in dataset] == lines(tmp_path / "out")
     turns = [turn for row in dataset for turn in row["messages"]]

@@ -31,6 +31,7 @@ from lake.identity import H
 from lake.query import Lake
 from lake.schema import arrow
 from training.checks import preflight
+from training.files import write_json
 from training.jobs.config import SftJob
 from training.masks import ChatEncoder
 from training.models import load_model, load_tokenizer
@@ -176,8 +177,8 @@ def _pinned(lake: Lake, job: SftJob, folder: Path) -> Table:
             "contract_version": table.contract_version, "home": lake.home,
         }  # fmt: skip
         if int(os.environ.get("RANK", 0)) == 0:
-            (folder / "config.json").write_text(json.dumps(said, indent=2))
-            (folder / "release.json").write_text(json.dumps(facts, indent=2))
+            write_json(folder / "config.json", said)
+            write_json(folder / "release.json", facts)
         return table
     if differ := [k for k in said if k != "output" and said[k] != config.get(k)]:
         raise UsageError(
@@ -211,9 +212,7 @@ def _finish(
         lake, "runs", entry("runs", state="finished", **facts, **ends), {"run_id": facts["run_id"], "state": "finished"}
     )
     summary = {**{k: v for k, v in facts.items() if k != "config"}, **ends, "seconds": round(seconds, 1)}
-    draft = folder / ".summary.json.draft"
-    draft.write_text(json.dumps(summary, indent=2))
-    draft.replace(folder / "summary.json")
+    write_json(folder / "summary.json", summary)
     return {**summary, "already": False}
 
 
