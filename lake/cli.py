@@ -175,4 +175,136 @@ def demo(folder: Path, steps: int) -> None:
     run(folder, steps)
 
 
+@main.command("build")
+@click.option("--tag", help="Name for the release; it does not move.")
+@click.option("--no-publish", is_flag=True, help="Stop after the audit.")
+@click.option("--rebase", is_flag=True, help="When somebody publishes meanwhile, build again on their release.")
+@click.option("--allow-empty", multiple=True, metavar="TABLE", help="Table that may lose all its rows; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; dbt's output goes to stderr.")
+def build_release(tag: str | None, no_publish: bool, rebase: bool, allow_empty: tuple[str, ...], as_json: bool) -> None:
+    """Run dbt, audit every table against its contract, and publish them as a release."""
+    from lake.build import build
+    from lake.config import places
+
+    def say(line: str) -> None:
+        click.echo(line, err=as_json)
+
+    done = build(places(), tag, not no_publish, rebase, allow_empty, say, quiet=as_json)
+    print_json(done.as_json()) if as_json else click.echo(done.as_text())
+
+
+@main.command("audit")
+@click.option("--allow-empty", multiple=True, metavar="TABLE", help="Table that may lose all its rows; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def audit_build(allow_empty: tuple[str, ...], as_json: bool) -> None:
+    """Hold the last build against its contracts; exit 1 and show the rows where a check does not pass."""
+    from lake.audit import audit
+    from lake.config import places
+
+    done = audit(places(), allow_empty, lambda line: click.echo(line, err=as_json))
+    if as_json:
+        print_json({"tables": done.tables, "checks": done.checks})
+    else:
+        click.echo(f"{done.checks} checks on {done.tables} tables passed")
+
+
+@main.command("publish")
+@click.option("--tag", help="Name for the release.")
+@click.option("--force", is_flag=True, help="Move the tag when it names another release.")
+@click.option("--allow-empty", multiple=True, metavar="TABLE", help="Table that may lose all its rows; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print the release as one JSON object.")
+def publish_build(tag: str | None, force: bool, allow_empty: tuple[str, ...], as_json: bool) -> None:
+    """Audit the last build and publish it, without building."""
+    from lake.audit import audit
+    from lake.build import describe
+    from lake.config import places
+    from lake.release import publish
+
+    audit(places(), allow_empty, lambda line: click.echo(line, err=as_json))
+    done = publish(places(), tag, force, allow_empty)
+    print_json(done.release.as_json()) if as_json else click.echo(describe(done))
+
+
+@main.command("releases")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def list_releases(as_json: bool) -> None:
+    """List releases, the newest first, with their tags."""
+    from lake.output import releases_as_json, releases_as_text
+    from lake.query import Lake
+
+    lake = Lake()
+    print_json(releases_as_json(lake)) if as_json else click.echo(releases_as_text(lake))
+
+
+@main.command("tag")
+@click.argument("name")
+@click.argument("release", default="")
+@click.option("--force", is_flag=True, help="Move the tag when it names another release.")
+def tag_release(name: str, release: str, force: bool) -> None:
+    """Give RELEASE (a number or tag; default the last) the name NAME."""
+    from lake.query import Lake
+
+    lake = Lake()
+    number = lake.release(release or None).number
+    lake.refs.add_tag(name, number, force)
+    click.echo(f"{name} names release {number}")
+
+
+@main.command("diff")
+@click.argument("first")
+@click.argument("second")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def diff_releases(first: str, second: str, as_json: bool) -> None:
+    """Count the rows added, removed and changed from release FIRST to SECOND, per table and slice."""
+    from lake.diff import as_json as changes_as_json
+    from lake.diff import as_text, diff
+    from lake.query import Lake
+
+    changes = diff(Lake(), first, second)
+    print_json(changes_as_json(changes)) if as_json else click.echo(as_text(changes))
+
+
+@main.command("gc")
+@click.option("--keep-last", type=int, metavar="N", help="Delete older releases too, but those with a tag.")
+@click.option("--dry-run", is_flag=True, help="Delete nothing; say what would go.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def collect_garbage(keep_last: int | None, dry_run: bool, as_json: bool) -> None:
+    """Delete files, older than a day, that no release names; the files of deleted releases in a later run."""
+    from lake.gc import collect
+    from lake.query import Lake
+
+    done = collect(Lake(), keep_last, dry_run)
+    print_json(done.as_json()) if as_json else click.echo(done.as_text())
+
+
+@main.command("sql")
+@click.argument("query")
+@click.option("--release", help="Number or tag; default the last, with raw.* as it is now.")
+@click.option("--workspace", is_flag=True, help="Read what was built last here, published or not.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv", "parquet"]), default="table", show_default=True
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write; default stdout.")
+def run_sql(query: str, release: str | None, workspace: bool, form: str, out: Path | None) -> None:
+    """Run one SELECT over a release's tables, raw.* and log.*; it reads, and can do nothing else."""
+    from lake.output import write
+    from lake.query import Lake
+
+    with Lake().batches(query, release, workspace) as batches:
+        write(batches, form, out)
+
+
+@main.command("trace")
+@click.argument("row_id")
+@click.option("--release", help="Number or tag; default the last.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def trace_row(row_id: str, release: str | None, as_json: bool) -> None:
+    """Show the life of a row: ROW_ID is an example or record id, or its first 8 or more digits."""
+    from lake.query import Lake
+    from lake.trace import as_text, trace
+
+    found = trace(Lake(), row_id, release)
+    print_json(found) if as_json else click.echo(as_text(found))
+
+
 __all__ = ["InternalError", "main", "print_json"]

@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
 from lake.errors import UsageError
+
+if TYPE_CHECKING:
+    from lake.query import Lake
 
 SHOWN_ROWS = 40
 SHOWN_TEXT = 60
@@ -153,3 +156,26 @@ def _opened(out: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
     else:
         yield sys.stdout
+
+
+def releases_as_json(lake: Lake) -> list[dict[str, Any]]:
+    """Return the releases as plain objects, the newest first, with their tags."""
+    tags = lake.refs.tags()
+    return [
+        release.as_json() | {"tags": sorted(t for t, number in tags.items() if number == release.number)}
+        for release in reversed(lake.releases())
+    ]
+
+
+def releases_as_text(lake: Lake) -> str:
+    """Return the releases as lines, the newest first."""
+    found = releases_as_json(lake)
+    if not found:
+        return "no release yet; `lake build` makes one"
+    lines = []
+    for one in found:
+        tags = f" [{', '.join(one['tags'])}]" if one["tags"] else ""
+        rows = ", ".join(f"{name} {table['rows']:,}" for name, table in sorted(one["tables"].items()) if table["rows"])
+        commit = f", commit {one['git_commit'][:10]}" if one["git_commit"] else ""
+        lines.append(f"{one['number']}{tags}: {one['created_at']}, parent {one['parent'] or 'none'}{commit}: {rows}")
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Garbage collection deletes what nothing kept names, and nothing else: not the young, not while a ref is unreadable."""
+"""Garbage collection deletes what nothing kept names: nothing young, and nothing while a ref is unreadable."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from lake.errors import InternalError, UsageError
 from lake.gc import collect
 from lake.query import Lake
 from lake.release import publish
+from lake.table import append
 from tests.lake.small_lake import SmallLake, rows
 
 
@@ -90,8 +92,7 @@ def test_files_of_a_publisher_that_died_and_its_draft_go(small: SmallLake) -> No
 def test_a_memo_that_no_kept_release_and_not_the_project_uses_goes(small: SmallLake) -> None:
     home = Path(small.places.home)
     old = home / "memo" / "language" / ("0" * 32)
-    (old / "_delta_log").mkdir(parents=True)
-    (old / "_delta_log" / "00000000000000000000.json").write_text("{}")
+    append(str(old), pa.schema([("key", pa.string())]), pa.table({"key": ["k"]}))
     assert collect(Lake(home)).memos == []  # young
     age(home, 48)
     assert collect(Lake(home)).memos == [f"language/{'0' * 32}"]
