@@ -5,10 +5,10 @@ UTF-8; the charset that somebody declared, if it decodes without a control chara
 chardet's bigram statistics. Statistics always answer something, so their answer must look like text: letters of
 other alphabets that turn upper case inside a word, symbols, digits or question marks inside words are what a font
 encoding gives, and such bytes are undecodable. On the 52 legacy files of the Universal Declaration that NLTK ships
-this finds the codec of all 38 that have one, by the bytes alone. Font encodings that are ASCII (Agra, VG2Main) no
+this finds the codec of all 39 that have one, by the bytes alone. Font encodings that are ASCII (Agra, VG2Main) no
 statistics can tell from text; those are told by the file's name, which is the only place that says it.
 
-Cost: 200 MB/s for UTF-8, about 5 ms for a legacy document of 10 kB (tests/bench/bench_document_text.py).
+Cost: 300 MB/s for UTF-8, about 9 ms for a legacy document of 10 kB (tests/bench/bench_document_text.py).
 """
 
 from __future__ import annotations

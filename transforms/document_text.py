@@ -8,7 +8,8 @@ joined by commas, in this order: bom, truncated, replaced, mojibake, surrogate, 
 (images, PDF, archives) and bytes that no codec explains give an empty text and the problem `undecodable`; a row without
 a text column gives `unreadable_shape`.
 
-Cost on one core: plain UTF-8 and JSON rows over 100 MB/s, pages about 15 ms each (tests/bench/bench_document_text.py).
+Cost on one core (tests/bench/bench_document_text.py): long texts in UTF-8 180 MB/s, JSON rows 85 to 140 MB/s, a page of
+Markdown of 0.5 kB 0.03 ms, a captured page 32 ms, a legacy document of 10 kB 9 ms.
 """
 
 from __future__ import annotations
@@ -192,6 +193,8 @@ TO_BYTE = {n: n for n in range(256)} | {ord(char): byte for byte, char in CP1252
 TAIL = "[\x80-\x9f" + "".join(re.escape(CP1252[b]) for b in range(0x80, 0xC0)) + "]"
 TWICE = re.compile(f"[À-ß]{TAIL}|[à-ï]{TAIL}{{2}}|[ð-ô]{TAIL}{{3}}")
 SURE = re.compile(f"[ÃÂ]{TAIL}|[à-ï]{TAIL}{{2}}|[ð-ô]{TAIL}{{3}}")
+# The same in UTF-8, as far as a scan for one fixed first byte can tell; 20 times faster than the two above.
+MAYBE = re.compile(rb"\xc3[\x80-\xb4](?:\xc2|\xe2[\x80\x82\x84]|\xc5|\xc6\x92|\xcb)")
 
 
 def undo_mojibake(text: str) -> str:
@@ -206,7 +209,7 @@ def undo_mojibake(text: str) -> str:
     'CAFÉ… NÃO'
     """
     for _ in range(3):
-        if text.isascii():
+        if text.isascii() or not MAYBE.search(text.encode("utf-8", "surrogatepass")):
             return text
         found = TWICE.findall(text)
         if not found or (not SURE.search(text) and (len(found) < 3 or len(found) * 4 < upper_half(text))):

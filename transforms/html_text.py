@@ -1,7 +1,7 @@
 """Main text of a page: trafilatura, and where it finds none the page with its tags stripped.
 
 Boilerplate removal throws whole pages away (link lists, forms, pages of two sentences). A page is never lost to it: the
-second extractor keeps all visible text, and which one spoke is recorded. Cost: about 15 ms a page of 60 kB on a core,
+second extractor keeps all visible text, and which one spoke is recorded. Cost: about 32 ms a page of 44 kB on a core,
 all of it trafilatura's (tests/bench/bench_document_text.py).
 """
 

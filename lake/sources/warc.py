@@ -196,7 +196,8 @@ def block_type(head: Head, block: bytes) -> str | None:
 
 def warc_head(source: Forward, line: bytes, start: int) -> Head:
     """Read the named fields of a WARC record."""
-    raw, fields, name = [line], {}, ""
+    raw, name = [line], ""
+    fields: dict[str, str] = {}
     size = len(line)
     while (line := source.line()).strip(b"\r\n"):
         if WARC_LINE.match(line):  # the head before this one ends in the middle
