@@ -1,4 +1,4 @@
--- A waterfall: each step takes what the one before it kept, so every line sums and the last one's rows are the kept ones.
+-- A waterfall: each step takes what the one before it kept, so every line sums, and the last one keeps what is kept.
 with decisions as (
 
     select * from {{ ref("decisions") }}

@@ -1,4 +1,4 @@
-select *
+select example_id
 from {{ ref("decisions") }}
 where
     (kept and (uses is null or len(uses) = 0 or coalesce(stage, reason, kept_id, evidence) is not null))

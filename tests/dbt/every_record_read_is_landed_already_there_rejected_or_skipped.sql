@@ -1,5 +1,5 @@
--- Files whose counts do not sum, and sources that have fewer rows than their files' counts say. (More there may be: of a
--- landing that was killed after its records and before its counts.)
+-- Files whose counts do not sum, and sources that have fewer rows than their files' counts say. (More there may be:
+-- of a landing that was killed after its records and before its counts.)
 with files as (
 
     select
@@ -10,7 +10,7 @@ with files as (
         landed,
         already,
         rejected,
-        coalesce(list_sum(map_values(cast(cast(skipped as json) as map(varchar, bigint)))), 0) as skipped
+        coalesce(list_sum(cast(json_extract(skipped, '$.*') as bigint [])), 0) as skipped
     from {{ source("raw", "landings") }}
 
 ),

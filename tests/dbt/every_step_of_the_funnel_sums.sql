@@ -22,8 +22,9 @@ steps as (
 )
 
 select
-    decided.*,
-    steps.* exclude (kind, source)
+    decided.kind,
+    decided.source,
+    steps.step
 from decided
 full join steps on decided.kind = steps.kind and decided.source = steps.source
 where

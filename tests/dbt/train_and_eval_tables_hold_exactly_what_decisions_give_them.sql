@@ -20,6 +20,9 @@ held as (
 
 )
 
-(select 'missing' as problem, * from given except all select 'missing', * from held)
-union all
-(select 'too much' as problem, * from held except all select 'too much', * from given)
+select
+    coalesce(given.table_name, held.table_name) as table_name,
+    coalesce(given.example_id, held.example_id) as example_id
+from given
+full join held on given.table_name = held.table_name and given.example_id = held.example_id
+where given.example_id is null or held.example_id is null

@@ -34,9 +34,12 @@
 {#- What one role says in a list of messages, thinking first, turns apart by an empty line; null where it says nothing. -#}
 {% macro spoken_by(turns, role) -%}
     nullif(array_to_string(
-        list_transform(
-            list_filter({{ turns }}, lambda m: m.role = '{{ role }}'),
-            lambda m: concat_ws(e'\n\n', nullif(m.reasoning, ''), nullif(m.content, ''))
+        list_filter(
+            list_transform(
+                list_filter({{ turns }}, lambda m: m.role = '{{ role }}'),
+                lambda m: concat_ws(e'\n\n', nullif(m.reasoning, ''), nullif(m.content, ''))
+            ),
+            lambda said: said != ''
         ),
         e'\n\n'
     ), '')

@@ -1,0 +1,6 @@
+-- A benchmark that was landed later meets the old texts, a new text meets the old benchmarks.
+select
+    text_hash,
+    missing
+from {{ ref("contamination_texts") }}
+where missing != []

@@ -1,0 +1,143 @@
+"""dbt as people call it: what it pins, what it notes, and what can be published after it.
+
+One story in the order of the tests, for each run of dbt costs seconds: an empty lake, a failed build, its retry, a
+whole build that is published, and a fresh clone that builds only what it changed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from lake import project, schema
+from lake.config import Places
+from lake.dbt_plugin import RAW, pins_digest, prepare, read_pins
+from lake.errors import ConflictError, StaleBuildError
+from lake.release import publish
+from lake.workspace import check_build
+from tests.lake.dbt_lake import ROOT, DbtLake
+
+pytestmark = pytest.mark.timeout(1800)
+
+PARTS = ("dbt_project.yml", "lake/profiles.yml", "models", "contracts", "transforms/macros", "tests/dbt")
+
+
+def clone(folder: Path) -> Path:
+    """Lay out a project as a checkout holds it, without anything built."""
+    for part in PARTS:
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, folder / part)
+    return folder
+
+
+def land_chats(lake: DbtLake, name: str, *numbers: int) -> None:
+    file = lake.folder / "input" / f"{name}.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    chats = [
+        {"messages": [{"role": "user", "content": f"What is {n} + 1?"}, {"role": "assistant", "content": str(n + 1)}]}
+        for n in numbers
+    ]
+    file.write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+    lake.land(file, "traces", "sums")
+
+
+def places(lake: DbtLake) -> Places:
+    return Places(lake.home, lake.workspace, lake.project)
+
+
+def check(lake: DbtLake) -> None:
+    with lake.open() as connection:
+        check_build(connection, places(lake))
+
+
+def pins(lake: DbtLake) -> dict[str, int | None]:
+    with lake.open() as connection:
+        return read_pins(connection)
+
+
+LAST = "select command, selection, failures from _lake.built order by rowid desc limit 1"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> DbtLake:
+    folder = tmp_path_factory.mktemp("story")
+    return DbtLake(folder, clone(folder / "project"))
+
+
+def test_an_empty_lake_builds(lake: DbtLake) -> None:
+    lake.dbt("build")
+    assert lake.rows(LAST) == [("build", "", 0)]
+    assert {name: rows for name, (rows, *_) in lake.digests().items() if rows} == {}
+    assert {*pins(lake).values()} == {None}
+    check(lake)
+
+
+def test_a_failed_build_cannot_be_published(lake: DbtLake) -> None:
+    land_chats(lake, "one", 1, 2)
+    (lake.project / "tests/dbt/nothing_is_kept.sql").write_text("select 1 from {{ ref('decisions') }} where kept")
+    lake.dbt("build", expect=1)
+    assert lake.rows(LAST) == [("build", "", 1)]
+    assert pins(lake)["traces"] is not None
+    with pytest.raises(StaleBuildError, match="1 failures"):
+        check(lake)
+
+
+def test_a_retry_keeps_the_pins_and_is_no_whole_build(lake: DbtLake) -> None:
+    before = pins(lake)
+    land_chats(lake, "two", 3)
+    (lake.project / "tests/dbt/nothing_is_kept.sql").write_text("select 1 from {{ ref('decisions') }} where false")
+    lake.dbt("retry")
+    assert pins(lake) == before
+    assert lake.rows("select count(*) from examples") == [(2,)]
+    ((command, selection, failures),) = lake.rows(LAST)
+    assert (command, failures) == ("build", 0) and "retry" in selection
+    with pytest.raises(StaleBuildError, match="partial"):
+        check(lake)
+
+
+def test_a_whole_build_pins_the_newest_and_is_published(lake: DbtLake) -> None:
+    lake.dbt("build")
+    assert lake.rows("select count(*) from train_sft") == [(3,)]
+    noted = lake.rows("select pins_digest, project_digest from _lake.built order by rowid desc limit 1")
+    assert noted == [(pins_digest(pins(lake)), project.digest(lake.project))]
+    published = publish(places(lake))
+    assert (published.release.number, published.release.tables["train_sft"].rows) == (1, 3)
+    assert dict(published.release.raw_pins) == pins(lake)
+
+
+def test_a_fresh_clone_builds_what_it_changed_on_the_release_and_cannot_publish_it(lake: DbtLake) -> None:
+    land_chats(lake, "three", 4)
+    other = DbtLake(lake.folder, clone(lake.folder / "clone"), "clone.duckdb")
+    model = other.project / "models/train/train_sft.sql"
+    model.write_text(model.read_text() + "where license is null\n")
+    state = shutil.copytree(lake.folder / "target", lake.folder / "state")
+    selection = ["state:modified+", "@state:modified,config.materialized:view", "resource_type:seed"]
+    other.dbt("build", "--select", *selection, "--state", str(state))
+    kinds = dict(other.rows("select table_name, table_type from information_schema.tables where table_schema = 'main'"))
+    assert (kinds["train_sft"], kinds["examples"], kinds["decisions"]) == ("BASE TABLE", "VIEW", "VIEW")
+    assert other.rows("select count(*) from train_sft") == [(3,)] == other.rows("select count(*) from raw.traces")
+    assert pins(other) == pins(lake)
+    with pytest.raises(StaleBuildError, match="partial"):
+        publish(places(other))
+
+
+def test_a_workspace_of_another_lake_is_refused(lake: DbtLake, tmp_path: Path) -> None:
+    with (
+        duckdb.connect(lake.workspace) as connection,
+        pytest.raises(ConflictError, match="was built from the lake"),
+    ):
+        prepare(connection, str(tmp_path / "other"), lake.project)
+
+
+def test_raw_views_have_their_contracts_columns_before_anything_landed(tmp_path: Path) -> None:
+    with duckdb.connect() as connection:
+        prepare(connection, str(tmp_path / "lake"), ROOT)
+        for name in RAW:
+            view = connection.sql(f"from raw.{name}")
+            assert view.columns == schema.arrow(f"raw/{name}").names
+            assert view.fetchall() == []
