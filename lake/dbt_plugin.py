@@ -32,7 +32,7 @@ from lake.errors import ConflictError
 from lake.identity import H
 from lake.refs import Refs, Release
 from lake.table import snapshot
-from lake.views import create_view
+from lake.views import create_view, register_filesystem
 
 # Landings first: they are committed after the rows that they count, so what is pinned never lacks a counted row.
 RAW = ("landings", "rejects", "traces", "web", "synthetic", "benchmark", "amendments")
@@ -73,6 +73,7 @@ class Plugin(BasePlugin):
     def configure_cursor(self, cursor: duckdb.DuckDBPyConnection) -> None:
         """Write times as UTC, for they stand in row hashes; point the views for a later invocation of one process."""
         cursor.execute("set timezone = 'UTC'")
+        register_filesystem(cursor, self.home)
         self._prepare(cursor)
 
     def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -95,6 +96,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
         ConflictError: the workspace belongs to another lake.
     """
     connection.execute("set timezone = 'UTC'")
+    register_filesystem(connection, home)
     connection.execute(TABLES)
     refs = Refs(home)
     numbers = refs.numbers()
@@ -141,6 +143,7 @@ def _bind(connection: duckdb.DuckDBPyConnection, home: str, last: Release | None
     base = _base(connection)
     if base is None:
         pins = dict(last.raw_pins) if last else {}
+        connection.execute("delete from _lake.pins")  # of a process that was killed here
         for name in RAW:
             newest = None if last else snapshot(f"{home}/raw/{name}")
             version = newest.version if newest else pins.get(name)

@@ -39,6 +39,15 @@ def file_list(files: Iterable[str]) -> str:
     return "[" + ", ".join("'" + f.replace("'", "''") + "'" for f in files) + "]"
 
 
+def register_filesystem(connection: duckdb.DuckDBPyConnection, place: str) -> None:
+    """Let a connection read an object store through fsspec; DuckDB's own way would download an extension."""
+    protocol, separator, _ = place.partition("://")
+    if separator and not connection.filesystem_is_registered(protocol):
+        import fsspec
+
+        connection.register_filesystem(fsspec.filesystem(protocol))
+
+
 @functools.cache
 def duckdb_types(schema: pa.Schema) -> tuple[str, ...]:
     """Return DuckDB's types for the columns of an Arrow schema, as it writes them itself."""

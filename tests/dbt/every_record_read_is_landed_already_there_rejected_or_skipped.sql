@@ -10,7 +10,7 @@ with files as (
         landed,
         already,
         rejected,
-        coalesce(list_sum(cast(json_extract(skipped, '$.*') as bigint [])), 0) as skipped
+        coalesce(list_sum(cast(json_extract(skipped, '$.*') as bigint[])), 0) as skipped
     from {{ source("raw", "landings") }}
 
 ),
