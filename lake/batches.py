@@ -145,12 +145,15 @@ class Landing:
     def settle(self) -> None:
         """Look up what is pending, and land what is new."""
         pending, self.pending, self.pending_bytes = self.pending, [], 0
-        chains = [i for i in pending if i.run.is_new is None and i.run.format and i.run.format.identity == "record"]
-        firsts = {id(i.run): i for i in reversed(chains) if i.ids}
-        landed, rejected = self._known([i.ids[0] for i in firsts.values()], check=False)
-        for item in firsts.values():
-            first = item.ids[0]
-            item.run.is_new = first not in landed and first not in rejected
+        firsts: dict[int, tuple[FileRun, str]] = {}
+        for item in pending:
+            if item.run.is_new is None and item.run.format and item.run.format.identity == "record":
+                readable = next((x for k, x in enumerate(item.ids) if k not in item.block.problems), None)
+                if readable is not None:
+                    firsts.setdefault(id(item.run), (item.run, readable))
+        landed, rejected = self._known([first for _, first in firsts.values()], check=False)
+        for run, first in firsts.values():
+            run.is_new = first not in landed and first not in rejected
         landed, rejected = self._known([x for i in pending if not i.run.is_new for x in i.ids], check=True)
         for item in pending:
             self._land(item, landed, rejected)
@@ -203,8 +206,10 @@ class Landing:
                 run.already += 1
                 continue
             mine.add(record_id)
-            if is_chain and record_id not in rejected:
-                run.is_new = True  # every id behind a new one is new: it hashes this one
+            if is_chain and index not in problems and record_id not in rejected:
+                # Every id behind a new one is new: it hashes this one. A new reject says nothing: another process, or
+                # one that was killed, may have committed a batch's records and not its rejects.
+                run.is_new = True
             if index in problems:
                 run.rejected += 1
                 row = reject_row(item, index, self.facts, self.batch.batch_id, self.batch.now)
@@ -276,7 +281,11 @@ class Landing:
 
     def _commit_rejects(self, note: dict[str, str]) -> None:
         known = schema.arrow("raw/rejects")
+        fresh: list[str] | None = (
+            None  # at first all files: the records' version and the rejects' are not of one moment
+        )
         for attempt in range(10_000):
+            self._leave_out_known_rejects(fresh)
             if not self.batch.rejects:
                 return
             assert self.rejects.base is not None
@@ -287,12 +296,15 @@ class Landing:
             except table.CommitConflict:
                 _remove(files)
                 table.pause(attempt)
-                ids = [row["reject_id"] for _, row in self.batch.rejects]
-                there = set(self.rejects.among(ids, self.rejects.move_on())["reject_id"].to_pylist())
-                for run, row in self.batch.rejects:
-                    if row["reject_id"] in there:
-                        run.rejected, run.already = run.rejected - 1, run.already + 1
-                self.batch.rejects = [(run, row) for run, row in self.batch.rejects if row["reject_id"] not in there]
+                fresh = self.rejects.move_on()
+
+    def _leave_out_known_rejects(self, files: list[str] | None) -> None:
+        ids = [row["reject_id"] for _, row in self.batch.rejects]
+        there = set(self.rejects.among(ids, files)["reject_id"].to_pylist())
+        for run, row in self.batch.rejects:
+            if row["reject_id"] in there:
+                run.rejected, run.already = run.rejected - 1, run.already + 1
+        self.batch.rejects = [(run, row) for run, row in self.batch.rejects if row["reject_id"] not in there]
 
     def _amendment_rows(self) -> pa.Table:
         facts, batch = self.facts, self.batch

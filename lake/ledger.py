@@ -6,6 +6,7 @@ so memory follows the question and not the lake.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from lake import schema, table
 from lake.config import Places
@@ -24,23 +25,39 @@ from lake.sources import formats
 
 
 def rows_of(
-    state: table.Snapshot | None, columns: list[str], where: Any, files: Iterable[str] | None = None
+    state: table.Snapshot | None,
+    columns: list[str],
+    equal: Mapping[str, str],
+    ids: tuple[str, list[str]] | None = None,
+    files: Iterable[str] | None = None,
 ) -> pa.Table:
-    """Read rows of a table's files.
+    """Read rows of a table's files, batch by batch, keeping those that are asked for.
+
+    pyarrow.dataset would do it too; its import costs half a second, for it takes pandas along.
 
     Args:
         state: the table's version, None for no table.
-        columns: columns to read.
-        where: a filter.
-        files: only these of its files.
+        columns: columns to return.
+        equal: columns that must have a value.
+        ids: a column, and the values that count in it.
+        files: only these of the files.
     """
-    chosen = list(state.files if files is None else files) if state else []
-    if state is None or not chosen:
-        return pa.table({name: [] for name in columns})
-    filesystem, _ = filesystem_of(state.uri)
-    paths = [filesystem_of(f)[1] for f in chosen]
-    data = ds.dataset(paths, schema=state.schema, format="parquet", filesystem=filesystem)
-    return data.to_table(columns=columns, filter=where, batch_size=16_384, fragment_readahead=1, batch_readahead=4)
+    wanted = pa.array(ids[1], pa.string()) if ids else None
+    found: list[pa.RecordBatch] = []
+    for path in (state.files if files is None else files) if state else ():
+        filesystem, where = filesystem_of(path)
+        with filesystem.open_input_file(where) as source:
+            read = list(dict.fromkeys([*columns, *equal]))
+            for batch in pq.ParquetFile(source).iter_batches(batch_size=65_536, columns=read):
+                masks = [pc.equal(batch[name], value) for name, value in equal.items()]
+                if ids:
+                    masks.append(pc.is_in(batch[ids[0]], wanted))
+                mask = functools.reduce(pc.and_, masks)
+                if mask.true_count:
+                    found.append(batch.select(columns).filter(mask))
+    if not found:
+        return pa.table({name: pa.array([], pa.string()) for name in columns})
+    return pa.Table.from_batches(found)
 
 
 @dataclass
@@ -71,9 +88,8 @@ class Known:
         is_records = self.id_column == "record_id"
         columns = [self.id_column, *(["license", "options"] if is_records else [])]
         if not ids:
-            return rows_of(None, columns, None)
-        where = (ds.field("source") == self.facts.source) & ds.field(self.id_column).isin(pa.array(ids, pa.string()))
-        return rows_of(self.base, columns, where, files)
+            return rows_of(None, columns, {})
+        return rows_of(self.base, columns, {"source": self.facts.source}, (self.id_column, ids), files)
 
     def move_on(self) -> list[str]:
         """Take the newest version as base; return the files that are new in it."""
@@ -100,12 +116,15 @@ class Ledger:
     _done: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _amended: dict[str, tuple[str | None, str]] | None = None
 
+    @property
+    def _ours(self) -> dict[str, str]:
+        return {"kind": self.facts.kind, "source": self.facts.source}
+
     def load(self) -> None:
         """Read raw.landings."""
         state = table.snapshot(self.places.table("raw", "landings"))
         names = schema.arrow("raw/landings").names
-        where = (ds.field("kind") == self.facts.kind) & (ds.field("source") == self.facts.source)
-        rows = rows_of(state, names, where)
+        rows = rows_of(state, names, self._ours)
         if rows.num_rows:
             rows = rows.sort_by([("landed_at", "descending")])
         self.roots = list(dict.fromkeys(rows["root"].to_pylist()))
@@ -179,8 +198,7 @@ class Ledger:
     def _amendments(self) -> dict[str, tuple[str | None, str]]:
         if self._amended is None:
             state = table.snapshot(self.places.table("raw", "amendments"))
-            where = (ds.field("kind") == self.facts.kind) & (ds.field("source") == self.facts.source)
-            rows = rows_of(state, ["record_id", "license", "options", "amended_at"], where)
+            rows = rows_of(state, ["record_id", "license", "options", "amended_at"], self._ours)
             ordered = rows.sort_by("amended_at").to_pylist() if rows.num_rows else []
             self._amended = {r["record_id"]: (r["license"], r["options"]) for r in ordered}
         return self._amended
