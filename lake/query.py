@@ -247,6 +247,7 @@ def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBP
     )
     try:
         connection.execute("set TimeZone = 'UTC'")
+        connection.execute("set enable_progress_bar = false")  # it would stand in the middle of the rows
         if attach:
             connection.execute(f"attach {quote(str(attach))} as {identifier(attach.stem)} (read_only)")
         for schema in sorted({v.name.split(".")[0] for v in views if "." in v.name}):

@@ -107,11 +107,13 @@ def _record(connection: duckdb.DuckDBPyConnection, record_id: str) -> Row:
         )
         for row in _rows(connection, query, id=record_id):
             row["options"] = json.loads(row["options"])
+            # A file's own row comes with its last batch, so it is the first at or after the record's.
             landing = (
-                "select root, sha256, format, options, read, landed, already, rejected, skipped, state, landed_at "
-                "from raw.landings where batch_id = $batch and kind = $kind and source = $source and path = $path"
+                "select batch_id, root, sha256, format, options, read, landed, already, rejected, skipped, landed_at "
+                "from raw.landings where kind = $kind and source = $source and path = $path and state = 'done' "
+                "and landed_at >= $at::timestamptz order by landed_at limit 1"
             )
-            keys = {"batch": row["batch_id"], "kind": kind, "source": row["source"], "path": row["path"]}
+            keys = {"kind": kind, "source": row["source"], "path": row["path"], "at": row["landed_at"]}
             row["landing"] = next(iter(_rows(connection, landing, **keys)), None)
             amendments = (
                 "select license, options, batch_id, amended_at from raw.amendments where record_id = $id "

@@ -77,6 +77,7 @@ def open_workspace(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         raise UsageError(f"{path} is in use by another process: {error}. Wait until its build is done.") from error
     try:
         connection.execute("set TimeZone = 'UTC'")
+        connection.execute("set enable_progress_bar = false")
         connection.execute("set arrow_large_buffer_size = true")  # a batch of texts may be above 2 GiB
         yield connection
     finally:
