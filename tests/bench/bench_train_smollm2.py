@@ -24,7 +24,7 @@ DATA = Path(os.environ.get("LAKEWRIGHT_DATA", ROOT.parent / "shared" / "data"))
 RUNS = DATA / "traces" / "tau_bench" / "historical_trajectories" / "gpt-4o-airline.json"
 REWARD_1 = 84  # runs, counted in the file
 JOB: dict[str, Any] = {
-    "model": "wheel:smollm2", "output": "run", "max_steps": 20, "batch_size": 2, "micro_batch_size": 1,
+    "model": "wheel:smollm2", "output": "run", "max_steps": 20, "batch_size": 1,
     "learning_rate": 1e-3, "max_length": 2300, "lora": {"r": 16, "alpha": 32}, "save_steps": 10,
 }  # fmt: skip
 

@@ -39,7 +39,7 @@ from training.order import Position
 from training.progress import bar
 from training.register import entry, register
 from training.tables import Table, open_table
-from training.tokens import token_cache
+from training.tokens import TokenCache, token_cache
 
 RUN_FORMAT = 1
 
@@ -87,13 +87,9 @@ def _run(job: SftJob, lake: Lake, table: Table, run_id: str, folder: Path, callb
 
     args, micro = _arguments(job, folder)
     store = lake.places.workspace.parent / "cache"
-    with args.main_process_first(local=False, desc="tokenising"):
-        tokenizer = load_tokenizer(job.model, store / "models")
-        encoder = ChatEncoder(tokenizer, Path(job.chat_template).read_text() if job.chat_template else None)
-        with bar(table.rows, "tokenising") as tick:
-            cache = token_cache(lake, table, encoder, job.where, store / "tokens", tick)
     chief = args.process_index == 0
-    with args.main_process_first(local=False, desc="looking for a checkpoint"):
+    with args.main_process_first(local=False):  # the others find what the first has made
+        encoder, cache = _tokenised(job, lake, table, store)
         found = last_checkpoint(folder)
     start = Position(found[1]["epoch"], found[1]["index"]) if found else Position()
     done = found[1]["step"] if found else 0
@@ -112,7 +108,7 @@ def _run(job: SftJob, lake: Lake, table: Table, run_id: str, folder: Path, callb
         row = entry("runs", state="started", steps=done, first_loss=None, last_loss=None, **facts)
         register(lake, "runs", row, {"run_id": run_id, "state": "started"})
     trainer = StreamTrainer(
-        stream, model=load_model(job.model, store / "models"), args=args, processing_class=tokenizer,
+        stream, model=load_model(job.model, store / "models"), args=args, processing_class=encoder.tokenizer,
         peft_config=_lora(job), callbacks=list(callbacks),
     )  # fmt: skip
     trainer.add_callback(Keeper(trainer, folder))
@@ -123,10 +119,24 @@ def _run(job: SftJob, lake: Lake, table: Table, run_id: str, folder: Path, callb
     trainer.save_model(str(folder / "model"))
     summary: dict[str, Any] = {}
     if chief:
-        tokenizer.save_pretrained(folder / "model")
+        encoder.tokenizer.save_pretrained(folder / "model")
         summary = _finish(lake, folder, facts, trainer.state.log_history, time.monotonic() - began)
     trainer.accelerator.wait_for_everyone()
     return summary
+
+
+def _tokenised(job: SftJob, lake: Lake, table: Table, store: Path) -> tuple[ChatEncoder, TokenCache]:
+    template = _template(job.chat_template) if job.chat_template else None
+    encoder = ChatEncoder(load_tokenizer(job.model, store / "models"), template)
+    with bar(table.rows, "tokenising") as tick:
+        return encoder, token_cache(lake, table, encoder, job.where, store / "tokens", tick)
+
+
+def _template(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError as error:
+        raise UsageError(f"chat_template {path} cannot be read ({error}). Name a Jinja file.") from error
 
 
 def _arguments(job: SftJob, folder: Path) -> tuple[Any, int]:
