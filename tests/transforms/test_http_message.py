@@ -50,6 +50,11 @@ def test_chunks_are_joined_whatever_their_size(body: bytes, size: int) -> None:
     assert entity(message(chunked(body, size), "Transfer-Encoding: chunked")) == body
 
 
+def test_trailers_and_extensions_of_chunks_are_no_part_of_the_body() -> None:
+    block = message(b"3;a=b\r\nabc\r\n0\r\nExpires: never\r\n\r\n", "Transfer-Encoding: chunked")
+    assert entity(block) == b"abc"
+
+
 def test_codings_are_undone_in_the_order_they_were_made() -> None:
     body = chunked(gzip.compress(zlib.compress(BODY)), 33)
     assert entity(message(body, "Content-Encoding: deflate, gzip", "Transfer-Encoding: chunked")) == BODY
