@@ -81,9 +81,10 @@ def test_a_failed_build_cannot_be_published(lake: DbtLake) -> None:
     land_chats(lake, "one", 1, 2)
     (lake.project / "tests/dbt/nothing_is_kept.sql").write_text("select 1 from {{ ref('decisions') }} where kept")
     lake.dbt("build", expect=1)
-    assert lake.rows(LAST) == [("build", "", 1)]
+    ((command, selection, failures),) = lake.rows(LAST)
+    assert (command, selection) == ("build", "") and failures > 0  # the test, and what it kept from running
     assert pins(lake)["traces"] is not None
-    with pytest.raises(StaleBuildError, match="1 failures"):
+    with pytest.raises(StaleBuildError, match=r"had \d+ failures"):
         check(lake)
 
 
