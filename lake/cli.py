@@ -127,7 +127,9 @@ def init_project(folder: Path) -> None:
 
 @main.command("land")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--kind", required=True, type=click.Choice(["traces", "web", "synthetic", "benchmark"]))
+@click.option(
+    "--kind", required=True, type=click.Choice(["traces", "web", "synthetic", "benchmark"]), help="What they are."
+)
 @click.option("--source", required=True, help="Name that the records belong to.")
 @click.option("--root", help="Where the source's root lies now (a folder or URL); default as at its first landing.")
 @click.option("--format", "file_format", help="A module of lake/sources; default: recognised by content.")
@@ -166,7 +168,9 @@ def land_files(
 
 
 @main.command("demo")
-@click.option("--dir", "folder", default=".lake/demo", show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--dir", "folder", default=".lake/demo", show_default=True, type=click.Path(path_type=Path), help="Folder to make."
+)
 @click.option("--steps", default=3, show_default=True, type=click.IntRange(0), help="Training steps; 0: no training.")
 def demo(folder: Path, steps: int) -> None:
     """Run the whole path on made-up input with planted errors, and check that each of them is found."""
@@ -282,7 +286,12 @@ def collect_garbage(keep_last: int | None, dry_run: bool, as_json: bool) -> None
 @click.option("--release", help="Number or tag; default the last, with raw.* as it is now.")
 @click.option("--workspace", is_flag=True, help="Read what was built last here, published or not.")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv", "parquet"]), default="table", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "parquet"]),
+    default="table",
+    show_default=True,
+    help="json is one array.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write; default stdout.")
 def run_sql(query: str, release: str | None, workspace: bool, form: str, out: Path | None) -> None:

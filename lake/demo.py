@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ from lake.demo_data import Truth, make, sources
 from lake.errors import InternalError, UsageError
 from lake.query import Lake
 
+DBT_LINE = re.compile(r"\d\d:\d\d:\d\d  ")  # dbt says a line for each of its 100 nodes, shown only when it fails
 MARK = ".made-by-lake-demo"
 OFF = {
     "SODA_CORE_TELEMETRY_ENABLED": "false",
@@ -81,7 +83,7 @@ class Demo:
                 f"`lake {shlex.join(arguments)}` ended with {done.returncode}, expected 0:\n{done.stdout}{done.stderr}"
             )
         if not quiet:
-            click.echo(done.stdout.rstrip())
+            click.echo("\n".join(line for line in done.stdout.rstrip().splitlines() if not DBT_LINE.match(line)))
         return done.stdout
 
     def rows(self, query: str) -> list[dict[str, Any]]:
