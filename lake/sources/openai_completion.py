@@ -17,6 +17,8 @@ def lacks(record: object) -> str | None:
         return None if chunks else "no list of chat.completion.chunk"
     if not isinstance(record, dict):
         return "records are not JSON objects"
+    if record.get("object") == "chat.completion.chunk":
+        return "the other chunks of its stream (a list of them, or the recorded body, is read)"
     if any(isinstance(record.get(a), dict | str) and isinstance(record.get(b), dict | str) for a, b in PAIRS):
         return None
     if record.get("object") in ("chat.completion", "text_completion", "response") or "custom_id" in record:

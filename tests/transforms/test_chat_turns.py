@@ -137,6 +137,13 @@ DIALECTS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
         {"type": "ai", "content": "", "tool_calls": [{"id": "c1", "name": "weather", "args": ARGUMENTS}]},
         [message("assistant", "", tool_calls=CALL)],
     ),
+    "Koog, calls under the role tool": (
+        {
+            "role": "tool",
+            "content": [{"type": "tool_call", "id": "c1", "name": "weather", "arguments": ARGUMENTS}],
+        },
+        [CALLING],
+    ),
     "ShareGPT": ({"from": "gpt", "value": "hi"}, [message("assistant", "hi")]),
 }
 

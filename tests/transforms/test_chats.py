@@ -108,7 +108,7 @@ def test_every_json_format_of_traces_and_synthetic_has_a_reader() -> None:
 
 
 def test_a_format_without_a_reader_is_an_error_that_says_where_to_add_it() -> None:
-    with pytest.raises(InternalError, match="no reader for format 'sheet'.*FORMATS"):
+    with pytest.raises(InternalError, match=r"no reader for format 'sheet'.*FORMATS"):
         units_of("{}", "sheet")
 
 

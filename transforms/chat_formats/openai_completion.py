@@ -15,8 +15,8 @@ from transforms.chat_calls import answers, event_stream, given, parsed, system_t
 from transforms.chat_formats.openai_chat import created, sampled
 from transforms.chat_units import Unit, outcome, unit
 
-REQUEST = ("request", "req", "reqPayload", "request_body")
-RESPONSE = ("response", "resp", "respPayload", "response_body", "completion")
+REQUEST = ("request", "req", "reqPayload", "request_body", "params")
+RESPONSE = ("response", "resp", "respPayload", "response_body", "completion", "result")
 ASKS = ("messages", "contents", "input", "prompt")
 ANSWERS = ("choices", "candidates", "output", "content")
 
@@ -28,6 +28,8 @@ def units(record: object) -> list[Unit]:
         return [unit(turns) for turns in answers(record)]
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
+    if record.get("object") == "chat.completion.chunk":
+        raise UnreadableShape("one chunk of a stream is no answer")
     request, response = exchange(record)
     before = given(request) if request is not None else []
     failed = (

@@ -1,5 +1,5 @@
--- Which model calls of a trace make which conversation, and how many of a call's messages were said before it. The rules,
--- and the reasons for them, are those of transforms/chat_threads.py. One row per call of a conversation.
+-- Which model calls of a trace make which conversation, and how many of a call's messages were said before it. The
+-- rules, and the reasons for them, are those of transforms/chat_threads.py. One row per call of a conversation.
 with calls as (
 
     select
@@ -34,7 +34,7 @@ reduced as (
     select
         source,
         trace_id,
-        list_reduce(calls, lambda threads, call: {{ grow_threads("threads", "call[1]") }}) as threads
+        list_reduce(calls, lambda threads, call: {{ grow_threads("threads", "call[1]") }}) as threads -- noqa: PRS
     from traces
 
 ),

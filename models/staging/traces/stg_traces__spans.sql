@@ -74,7 +74,9 @@ select
     traces.created_at,
     said.messages,
     said.tools,
-    {% for column in ["chosen", "rejected", "label", "suite", "split", "item_key", "question", "choices", "answer", "outcome"] -%}
+    {% for column in [
+        "chosen", "rejected", "label", "suite", "split", "item_key", "question", "choices", "answer", "outcome"
+    ] -%}
     {{ staged_null(column) }},
     {% endfor -%}
     coalesce(said.provenance, traces.provenance) as provenance,

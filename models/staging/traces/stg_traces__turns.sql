@@ -11,12 +11,13 @@ ordered as (
 
     select
         contents.*,
-        contents.started_at is not distinct from parents.started_at and parents.span_id is not null as is_child
+        coalesce(contents.started_at = parents.started_at, false) as is_child
     from contents
     left join contents as parents
-        on contents.source = parents.source
-        and contents.trace_id = parents.trace_id
-        and contents.parent_id = parents.span_id
+        on
+            contents.source = parents.source
+            and contents.trace_id = parents.trace_id
+            and contents.parent_id = parents.span_id
 
 ),
 

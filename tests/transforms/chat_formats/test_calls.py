@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.chat_blocks import message
+from transforms.chat_blocks import UnreadableShape, message
 from transforms.chat_calls import answers
 from transforms.chat_formats import openai_completion
 
@@ -104,6 +105,19 @@ def test_a_batch_file_of_requests_and_one_of_responses() -> None:
     answered = {"custom_id": "1", "response": {"status_code": 200, "body": RESPONSE}, "error": None}
     assert openai_completion.units(asked)[0]["messages"] == [message("user", "2+2?")]
     assert openai_completion.units(answered)[0]["messages"] == [message("assistant", "4")]
+    claude = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "4"}]}
+    for result in ({"type": "succeeded", "message": claude}, claude):
+        (unit,) = openai_completion.units({"custom_id": "1", "result": result})
+        assert unit["messages"] == [message("assistant", "4")]
+    (unit,) = openai_completion.units({"custom_id": "1", "params": REQUEST})
+    assert unit["messages"] == [message("user", "2+2?")]
+
+
+def test_one_chunk_of_a_stream_is_no_answer() -> None:
+    chunk = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "4"}}]}
+    with pytest.raises(UnreadableShape):
+        openai_completion.units(chunk)
+    assert [u["messages"] for u in openai_completion.units([chunk, chunk])] == [[message("assistant", "44")]]
 
 
 def test_openais_responses_are_one_turn_after_their_instructions() -> None:

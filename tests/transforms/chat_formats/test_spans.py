@@ -127,6 +127,13 @@ def test_conventions_and_envelopes_agree(convention: str, envelope: str) -> None
     assert (unit["span"]["trace_id"], unit["span"]["span_id"], unit["span"]["parent_id"]) == ("aa", "bb", None)
 
 
+def test_numbers_of_an_otlp_export_are_numbers() -> None:
+    attributes = otlp(CONVENTIONS["current"] | {"gen_ai.request.seed": 7})
+    attributes.append({"key": "gen_ai.request.top_p", "value": {"doubleValue": 0.5}})
+    (unit,) = spans.units(IDS | {"attributes": attributes})
+    assert unit["provenance"] == {"seed": 7, "top_p": 0.5}
+
+
 def test_events_of_a_span_hold_messages_before_1_37() -> None:
     events = [
         {"name": "gen_ai.system.message", "attributes": {"content": "be brief"}},
