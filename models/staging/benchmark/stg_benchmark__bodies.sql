@@ -6,7 +6,8 @@ with records as (
         *,
         cast(payload as json) as parsed,
         coalesce(options ->> 'suite', source) as collection,
-        case when format in ('keyed_questions', 'answers_by_key') then json_keys(payload)[1] end as member
+        case when format in ('keyed_questions', 'answers_by_key') then json_keys(payload)[1] end as member,
+        regexp_extract(path, '([^/]+?)(\.[^./]+)?$', 1) as stem
     from {{ ref("stg_benchmark__records") }}
 
 ),
@@ -25,23 +26,26 @@ entries as (
 )
 
 select
-    records.* exclude (payload, parsed, member),
+    records.record_id,
+    records.source,
+    records.format,
+    records.license,
+    records.observed_at,
+    records.options,
+    records.stem,
     entries.entry,
     records.format in ('answers_by_id', 'answers_by_key') as is_answer,
-    regexp_extract(records.path, '([^/]+?)(\.[^./]+)?$', 1) as stem,
     case
+        when records.format = 'arc_agi'
+            then json_object(
+                'train', records.parsed -> '$.train',
+                'input', records.parsed -> '$.test[*].input',
+                'output', records.parsed -> '$.test[*].output'
+            )
         when records.member is not null
             then records.parsed -> ('/' || replace(replace(records.member, '~', '~0'), '/', '~1'))
-        when records.format = 'arc_agi' then json_object(
-            'train', records.parsed -> '$.train',
-            'input', records.parsed -> '$.test[*].input',
-            'output', records.parsed -> '$.test[*].output'
-        )
         else records.parsed
     end as body,
-    case
-        when records.format = 'arc_agi' then regexp_extract(records.path, '([^/]+?)(\.[^./]+)?$', 1)
-        else records.member
-    end as file_key
+    case when records.format = 'arc_agi' then records.stem else records.member end as file_key
 from records
 left join entries on records.record_id = entries.record_id

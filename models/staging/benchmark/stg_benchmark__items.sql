@@ -29,7 +29,8 @@ items as materialized (
         ),
         -- Only the first item of a key takes the answer's record with it; the text goes to all.
         case
-            when answers.record_id is not null
+            when
+                answers.record_id is not null
                 and row_number() over (partition by fields.source, fields.item_key order by fields.record_id) = 1
                 then list_sort([fields.record_id, answers.record_id])
             else [fields.record_id]
