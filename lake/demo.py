@@ -27,7 +27,7 @@ from lake.demo_data import Truth, make, sources
 from lake.errors import InternalError, UsageError
 from lake.query import Lake
 
-DBT_LINE = re.compile(r"\d\d:\d\d:\d\d  ")  # dbt says a line for each of its 100 nodes, shown only when it fails
+DBT_LINE = re.compile(r"(\x1b\[\d*m)*\d\d:\d\d:\d\d  ")  # dbt has a line for each of its 100 nodes; shown when it fails
 MARK = ".made-by-lake-demo"
 OFF = {
     "SODA_CORE_TELEMETRY_ENABLED": "false",
