@@ -24,8 +24,10 @@ Ints = npt.NDArray[np.int64]
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint64(0xD6E8FEB86659FD93)
+# The ring holds the words of a block of n-grams: fewer than 96 + 40 and the 40 that begin at one word's end.
 _RING = np.int64(256)
 _MASK = np.int64(255)
+_BLOCK = np.int64(96)
 _ONE, _SIX, _LOW = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
@@ -74,22 +76,6 @@ def _insert(codes, bitmap, keys, values, bitmap_shift, key_shift):  # type: igno
             slot = (slot + _ONE) & last
         keys[slot] = codes[number]
         values[slot] = number
-
-
-@numba.njit(inline="always")
-def _find(code, bitmap, keys, values, bitmap_shift, key_shift):  # type: ignore[no-untyped-def]
-    """Return the number of a code, -1 where it is not there."""
-    spread = code * _SPREAD
-    bit = spread >> bitmap_shift
-    number = np.int64(-1)
-    if (bitmap[bit >> _SIX] >> (bit & _LOW)) & _ONE != 0:
-        slot = spread >> key_shift
-        while values[slot] >= 0:
-            if keys[slot] == code:
-                number = values[slot]
-                break
-            slot = (slot + _ONE) & (np.uint64(len(keys)) - _ONE)
-    return number
 
 
 class Grams(NamedTuple):
@@ -222,7 +208,7 @@ def scan(texts: Column, n: int, known: Dictionary, opening: int, openings: Dicti
         Every place, each proved word by word.
     """
     whole = np.zeros(len(texts.offsets) - 1, np.uint64)
-    rings = np.empty(_RING, np.uint64), np.empty(_RING, np.int64)
+    rings = [np.empty(_RING, kind) for kind in (np.uint64, np.int64, *2 * (np.uint64, np.int64, np.int64), np.int64)]
     lines: list[tuple[Finds, Finds]] = []
     begin, room = 0, 1 << 16
     while begin < len(whole):
@@ -243,65 +229,93 @@ def _join(parts: Sequence[Finds]) -> Finds:
     return Finds(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
 
-@numba.njit(inline="always")
-def _is_equal(ring, first, count, length, words, start):  # type: ignore[no-untyped-def]
-    """Whether `count` words from number `first` on are the `length` words of the index from `start` on."""
-    equal = count == length
-    if equal:
-        for i in range(length):
-            if ring[(first + i) & _MASK] != words[start + i]:
-                equal = False
-                break
-    return equal
+@numba.njit(nogil=True, cache=True, _nrt=False)
+def _look_up(  # type: ignore[no-untyped-def]
+    text, codes, firsts, stops, pending, likely, ring,
+    bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words, texts, places, numbers, count,
+):  # fmt: skip
+    """Note the n-grams of a block that are in a dictionary; returns how many finds there are now, -1: no room.
+
+    The bitmap is asked for a whole block at once, so that the waits for its cache lines overlap.
+    """
+    candidates = np.int64(0)
+    for i in range(pending):
+        bit = (codes[i] * _SPREAD) >> bitmap_shift
+        likely[candidates] = i
+        candidates += np.int64((bitmap[bit >> _SIX] >> (bit & _LOW)) & _ONE)
+    last = np.uint64(len(keys)) - _ONE
+    for i in likely[:candidates]:
+        slot = (codes[i] * _SPREAD) >> key_shift
+        while values[slot] >= 0 and keys[slot] != codes[i]:
+            slot = (slot + _ONE) & last
+        found = values[slot]
+        equal = found >= 0 and lengths[found] == stops[i] - firsts[i]
+        if equal:
+            for k in range(lengths[found]):
+                if ring[(firsts[i] + k) & _MASK] != words[starts[found] + k]:
+                    equal = False
+                    break
+        if equal:
+            if count == len(texts):
+                return np.int64(-1)
+            texts[count], places[count], numbers[count] = text, firsts[i], found
+            count += 1
+    return count
 
 
 @numba.njit(nogil=True, cache=True, _nrt=False)
 def _scan(  # type: ignore[no-untyped-def]
-    data, offsets, small, folds, powers, begin, full, opening, ring, weights,
+    data, offsets, small, folds, powers, begin, full, opening,
+    ring, weights, codes, firsts, stops, codes_2, firsts_2, stops_2, likely,
     bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words,
     bitmap_2, keys_2, values_2, bitmap_shift_2, key_shift_2, starts_2, lengths_2, words_2,
     texts, places, numbers, texts_2, places_2, numbers_2, whole,
 ):  # fmt: skip
     """Scan texts from `begin` on while there is room; returns (text to go on with, finds, openings)."""
-    count = np.int64(0)
-    count_2 = np.int64(0)
+    count = count_2 = np.int64(0)
     for text in range(begin, len(offsets) - 1):
         before, before_2 = count, count_2
         pos = np.uint64(offsets[text])
         end = np.uint64(offsets[text + 1])
-        at = first = first_2 = weight_in = weight_in_2 = np.int64(0)
+        at = first = first_2 = weight_in = weight_in_2 = pending = pending_2 = np.int64(0)
         total = total_2 = every = np.uint64(0)
-        while True:
+        weight = WORD
+        while weight != 0:
             pos, _, _, code, weight, _ = next_word(data, pos, end, small, folds)
-            if weight == 0:
-                break
-            ring[at & _MASK] = code
-            weights[at & _MASK] = weight
-            at += 1
-            every = every * _BASE + code
-            total = total * _BASE + code
-            weight_in += weight
-            while weight_in >= full:
-                found = _find(total, bitmap, keys, values, bitmap_shift, key_shift)
-                if found >= 0 and _is_equal(ring, first, at - first, lengths[found], words, starts[found]):
-                    if count == len(texts):
-                        return text, before, before_2
-                    texts[count], places[count], numbers[count] = text, first, found
-                    count += 1
-                total -= ring[first & _MASK] * powers[at - 1 - first]
-                weight_in -= weights[first & _MASK]
-                first += 1
-            total_2 = total_2 * _BASE + code
-            weight_in_2 += weight
-            while weight_in_2 >= opening:
-                found = _find(total_2, bitmap_2, keys_2, values_2, bitmap_shift_2, key_shift_2)
-                if found >= 0 and _is_equal(ring, first_2, at - first_2, lengths_2[found], words_2, starts_2[found]):
-                    if count_2 == len(texts_2):
-                        return text, before, before_2
-                    texts_2[count_2], places_2[count_2], numbers_2[count_2] = text, first_2, found
-                    count_2 += 1
-                total_2 -= ring[first_2 & _MASK] * powers[at - 1 - first_2]
-                weight_in_2 -= weights[first_2 & _MASK]
-                first_2 += 1
+            if weight != 0:
+                ring[at & _MASK] = code
+                weights[at & _MASK] = weight
+                at += 1
+                every = every * _BASE + code
+                total = total * _BASE + code
+                weight_in += weight
+                while weight_in >= full:
+                    codes[pending], firsts[pending], stops[pending] = total, first, at
+                    pending += 1
+                    total -= ring[first & _MASK] * powers[at - 1 - first]
+                    weight_in -= weights[first & _MASK]
+                    first += 1
+                total_2 = total_2 * _BASE + code
+                weight_in_2 += weight
+                while weight_in_2 >= opening:
+                    codes_2[pending_2], firsts_2[pending_2], stops_2[pending_2] = total_2, first_2, at
+                    pending_2 += 1
+                    total_2 -= ring[first_2 & _MASK] * powers[at - 1 - first_2]
+                    weight_in_2 -= weights[first_2 & _MASK]
+                    first_2 += 1
+            if weight == 0 or pending >= _BLOCK or pending_2 >= _BLOCK:
+                count = _look_up(
+                    text, codes, firsts, stops, pending, likely, ring,
+                    bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words,
+                    texts, places, numbers, count,
+                )  # fmt: skip
+                count_2 = _look_up(
+                    text, codes_2, firsts_2, stops_2, pending_2, likely, ring,
+                    bitmap_2, keys_2, values_2, bitmap_shift_2, key_shift_2, starts_2, lengths_2, words_2,
+                    texts_2, places_2, numbers_2, count_2,
+                )  # fmt: skip
+                pending = pending_2 = np.int64(0)
+                if count < 0 or count_2 < 0:
+                    return text, before, before_2
         whole[text] = every
     return len(offsets) - 1, count, count_2

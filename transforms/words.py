@@ -292,7 +292,12 @@ def folded(text: str) -> str:
 
 def shown(text: str) -> str:
     """Return a word as it is compared: simple lower case, without what is skipped."""
-    return "".join(lower(c) for c in text if _kind(ord(c), c) != _SKIP)
+    return "".join(map(_shown, text))
+
+
+@functools.cache
+def _shown(character: str) -> str:
+    return "" if _kind(ord(character), character) == _SKIP else lower(character)
 
 
 class Words(NamedTuple):

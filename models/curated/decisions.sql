@@ -42,10 +42,11 @@ final as (
         dropped.stage,
         dropped.reason,
         dropped.kept_id,
-        dropped.evidence
+        case when dropped.example_id is null then excuses.evidence else dropped.evidence end as evidence
     from examples
     left join dropped on examples.example_id = dropped.example_id
     left join uses on examples.example_id = uses.example_id
+    left join {{ ref("contamination_excuses") }} as excuses on examples.example_id = excuses.example_id
 
 )
 

@@ -45,3 +45,11 @@ def slow_words(text: str) -> list[tuple[str, int, bool]]:
             found.append((low, weight, is_letter))
             is_open = True
     return found
+
+
+def slow_fold(text: str) -> str:
+    """NFC, and Unicode's White_Space folded."""
+    spaces = [*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
+    for space in spaces:
+        text = text.replace(chr(space), " ")
+    return " ".join(part for part in unicodedata.normalize("NFC", text).split(" ") if part)

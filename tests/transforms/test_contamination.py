@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from lake.errors import InternalError
 from lake.memo import fingerprint
-from tests.transforms.slow_words import slow_words
+from tests.transforms.slow_words import slow_fold, slow_words
 from transforms.contamination import CONTAMINATION, INPUTS, ITEMS, RESULTS, against
 
 Item = tuple[str, str, str, str]  # suite, item_id, part, text
@@ -61,13 +60,6 @@ def says_something(words: list[tuple[str, int, bool]]) -> bool:
     return sum(x for _, x in lettered) >= 30 and sum(x for _, x in set(lettered)) >= 24
 
 
-def fold(text: str) -> str:
-    spaces = [chr(c) for c in [*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]]
-    for space in [*spaces, "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"]:
-        text = text.replace(space, " ")
-    return " ".join(part for part in unicodedata.normalize("NFC", text).split(" ") if part)
-
-
 def brute(items: list[Item], text: str) -> list[dict[str, Any]]:
     words = slow_words(text)
     names = [w for w, _, _ in words]
@@ -89,8 +81,8 @@ def brute(items: list[Item], text: str) -> list[dict[str, Any]]:
             sequence = [w for w, _, _ in own]
             places = [i for i in range(len(names)) if names[i : i + len(sequence)] == sequence]
             how, at = ("sequence", [(places[0], " ".join(sequence))]) if places else ("", [])
-        elif not grams and part == "question" and fold(item_text) and fold(item_text) == fold(text):
-            how, at = "text", [(0, fold(text))]
+        elif not grams and part == "question" and slow_fold(item_text) and slow_fold(item_text) == slow_fold(text):
+            how, at = "text", [(0, slow_fold(text))]
         if how:
             of, got = max(1, len(grams)), max(1, sum(matched))
             hit = {"item_id": item, "part": part, "match": how, "num_ngrams": of, "matched_ngrams": got}
