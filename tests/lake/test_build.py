@@ -1,0 +1,126 @@
+"""`lake build`: the whole way to a release, nothing twice, and what to do when somebody else was quicker."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lake.build import Built, build
+from lake.config import Places
+from lake.errors import AuditError, ConflictError
+from lake.land import land
+from lake.query import Lake
+from lake.refs import Refs
+from lake.release import publish
+from tests.lake.conftest import chat, land_input, places_in, write_input
+
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.usefixtures("dbt_apart")]
+
+
+def contents(home: str, number: int) -> dict[str, tuple[int, str]]:
+    return {n: (t.rows, t.digest) for n, t in Lake(home).release(number).tables.items()}
+
+
+def test_a_build_ends_in_a_release_whose_funnel_accounts_for_every_example(built: tuple[Places, Built]) -> None:
+    places, done = built
+    assert done.published is not None and done.published.is_new and done.published.release.number == 1
+    assert Refs(places.home).tags() == {"first": 1}
+    lake = Lake(places.home)
+    assert lake.sql("select count(*) from examples").item() == 20
+    assert done.funnel == [
+        {"kind": "benchmark", "source": "farm", "examples": 2, "kept": 2, "dropped": {}},
+        {"kind": "traces", "source": "bakery", "examples": 18, "kept": 16, "dropped": {"contamination": 1, "exact": 1}},
+    ]
+    assert lake.sql("select count(*) from decisions where kept").item() == 18
+    assert "in all: 20 examples = 18 kept + 2 dropped" in done.as_text()
+    assert done.checks > 100 and done.as_json()["release"] == 1
+    release = lake.release("first")
+    assert release.raw_pins["traces"] is not None and release.raw_pins["web"] is None
+    assert len(release.memos["chat"].fingerprint) == 32
+
+
+def test_a_build_without_news_computes_nothing_and_makes_no_release(
+    built: tuple[Places, Built], tmp_path: Path
+) -> None:
+    places, first = built
+    shutil.copytree(places.home, tmp_path / "lake")
+    mine = places_in(tmp_path)
+    again = build(mine)
+    assert again.published is not None and not again.published.is_new and sum(again.published.written.values()) == 0
+    assert {m["kernel"]: m["computed"] for m in again.memos} == dict.fromkeys([m["kernel"] for m in first.memos], 0)
+    assert Refs(mine.home).numbers() == [1] and contents(mine.home, 1) == contents(places.home, 1)
+
+
+def test_a_publisher_who_comes_second_stops_and_with_rebase_both_sets_of_rows_are_there(
+    built: tuple[Places, Built], tmp_path: Path
+) -> None:
+    shutil.copytree(built[0].home, tmp_path / "lake")
+    quick, slow = places_in(tmp_path, "quick"), places_in(tmp_path, "slow")
+    for name, number in (("quick", 100), ("slow", 200)):
+        (tmp_path / f"{name}.jsonl").write_text(chat(number) + "\n")
+    land([tmp_path / "quick.jsonl"], "traces", "quick", home=quick.home, license="MIT")
+    assert build(quick, publishes=False).published is None
+    land([tmp_path / "slow.jsonl"], "traces", "slow", home=quick.home, license="MIT")
+    said: list[str] = []
+
+    def overtake(line: str) -> None:
+        said.append(line)
+        if len(said) == 1:  # the slow build is done and being audited
+            publish(quick)
+
+    done = build(slow, rebase=True, say=overtake)
+    assert "somebody published meanwhile; building again on their release" in said
+    assert done.published is not None and (done.published.release.number, done.published.release.parent) == (3, 2)
+    sources = "select source from examples where source in ('quick', 'slow') order by 1"
+    assert Lake(slow.home).sql(sources, release=2).rows() == [("quick",)]
+    assert Lake(slow.home).sql(sources).rows() == [("quick",), ("slow",)]
+    with pytest.raises(ConflictError, match="--rebase"):
+        publish(quick)
+
+
+def test_a_failed_dbt_publishes_nothing(built: tuple[Places, Built], tmp_path: Path) -> None:
+    places = places_in(tmp_path)
+    project = tmp_path / "project"
+    for part in ("models", "contracts", "transforms/macros", "tests/dbt"):
+        shutil.copytree(places.project / part, project / part)
+    for part in ("dbt_project.yml", "lake/profiles.yml"):
+        (project / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(places.project / part, project / part)
+    (project / "tests" / "dbt" / "no_example_is_there.sql").write_text("select 1 as failed")
+    land_input(write_input(tmp_path / "input"), places.home)
+    with pytest.raises(AuditError, match="dbt ended with status 1"):
+        build(Places(places.home, places.workspace, project), quiet=True)
+    assert Refs(places.home).numbers() == []
+
+
+def test_a_build_killed_at_any_moment_leaves_a_lake_that_the_next_one_completes(
+    built: tuple[Places, Built], tmp_path: Path
+) -> None:
+    places = places_in(tmp_path)
+    land_input(write_input(tmp_path / "input"), places.home)
+    environment = os.environ | {"LAKE_HOME": places.home, "LAKE_WORKSPACE": str(places.workspace)}
+    command = [sys.executable, "-c", "from lake.cli import main; main()", "build", "--json"]
+    span = sum(built[1].seconds.values())
+    moments = random.Random(4)
+    for share in (moments.uniform(0.2, 0.6), moments.uniform(0.5, 0.95)):
+        process = subprocess.Popen(
+            command, cwd=places.project, env=environment, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(share * span)
+        os.killpg(process.pid, signal.SIGKILL)  # the command and its dbt
+        process.wait()
+        assert Lake(places.home).sql("select count(*) from raw.traces").item() == 18
+        for number in Refs(places.home).numbers():
+            assert contents(places.home, number) == contents(built[0].home, 1)
+    done = build(places)
+    assert done.published is not None and done.published.release.number == 1
+    assert contents(places.home, 1) == contents(built[0].home, 1)
