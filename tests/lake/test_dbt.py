@@ -26,12 +26,12 @@ pytestmark = pytest.mark.timeout(1800)
 PARTS = ("dbt_project.yml", "lake/profiles.yml", "models", "contracts", "transforms/macros", "tests/dbt")
 
 
-def clone(folder: Path) -> Path:
+def clone(folder: Path, source: Path = ROOT) -> Path:
     """Lay out a project as a checkout holds it, without anything built."""
     for part in PARTS:
         (folder / part).parent.mkdir(parents=True, exist_ok=True)
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        copy(ROOT / part, folder / part)
+        copy = shutil.copytree if (source / part).is_dir() else shutil.copy
+        copy(source / part, folder / part)
     return folder
 
 
@@ -113,7 +113,7 @@ def test_a_whole_build_pins_the_newest_and_is_published(lake: DbtLake) -> None:
 
 def test_a_fresh_clone_builds_what_it_changed_on_the_release_and_cannot_publish_it(lake: DbtLake) -> None:
     land_chats(lake, "three", 4)
-    other = DbtLake(lake.folder, clone(lake.folder / "clone"), "clone.duckdb")
+    other = DbtLake(lake.folder, clone(lake.folder / "clone", lake.project), "clone.duckdb")
     model = other.project / "models/train/train_sft.sql"
     model.write_text(model.read_text() + "where license is null\n")
     state = shutil.copytree(lake.folder / "target", lake.folder / "state")
