@@ -6,30 +6,13 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from lake.land import land
-from tests.lake.landed import content, rows
-
-# Small batches, so that many commits meet.
-RUN = """
-import sys, time
-from pathlib import Path
-from lake import batches, containers
-from lake.land import land
-batches.BATCH_BYTES, batches.LOOKUP_BYTES, containers.CHUNK = 12_000, 4_000, 3_000
-home, gate, *paths = sys.argv[1:]
-print("ready", flush=True)
-while gate != "-" and not Path(gate).exists():
-    time.sleep(0.002)
-s = land(paths, "traces", "s", root=str(Path(paths[0]).parent), home=home)
-print(s.read, s.landed, s.already, s.rejected, s.skipped)
-"""
+from tests.lake.landed import content, rows, started
 
 
 def chat(text: str) -> str:
@@ -43,19 +26,15 @@ def write(folder: Path, name: str, texts: list[str]) -> Path:
     return folder / name
 
 
-def race(home: Path, calls: list[list[Path]]) -> list[list[int]]:
+def race(home: Path, calls: list[list[Path]], kind: str = "traces") -> list[list[int]]:
     gate = home.parent / "gate"
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", RUN, str(home), str(gate), *map(str, paths)], stdout=subprocess.PIPE, text=True
-        )
-        for paths in calls
-    ]
-    assert [p.stdout.readline() for p in started if p.stdout] == ["ready\n"] * len(calls)
+    racers = [started(home, kind, paths, gate) for paths in calls]
     gate.touch()
-    said = [p.communicate(timeout=300)[0] for p in started]
-    assert [p.returncode for p in started] == [0] * len(calls)
-    return [[int(n) for n in s.split()] for s in said]
+    said = [pipe.recv() for _, pipe in racers]
+    for process, _ in racers:
+        process.join(60)
+    assert [process.exitcode for process, _ in racers] == [0] * len(calls)
+    return said
 
 
 @pytest.mark.parametrize("processes", [2, 8])
@@ -94,10 +73,7 @@ def test_documents_landed_by_two_processes_are_there_once(home: Path, tmp_path: 
     folder.mkdir()
     for n in range(150):
         (folder / f"{n}.md").write_text(f"# page {n}\n" + "x" * 300)
-    run = RUN.replace('"traces", "s"', '"web", "s"')
-    calls = [[sys.executable, "-c", run, str(home), "-", str(folder)]] * 2
-    started = [subprocess.Popen([*c[:5], f"{folder}/"], stdout=subprocess.PIPE, text=True) for c in calls]
-    said = [[int(n) for n in p.communicate(timeout=300)[0].split()[1:]] for p in started]
+    said = race(home, [[folder], [folder]], "web")
     assert [s[0] for s in said] == [150, 150]
     assert sum(s[1] for s in said) == 150
     assert len(rows(home, "web")) == 150
@@ -111,7 +87,7 @@ def test_a_landing_killed_anywhere_is_completed_by_another(tmp_path: Path) -> No
     write(folder, "b.jsonl", [*texts[:200], *(f"b{n}" for n in range(300))])
     land([folder], "traces", "s", root=tmp_path, home=tmp_path / "unbroken")
     truth = content(tmp_path / "unbroken", "traces")
-    files = len(list((tmp_path / "unbroken").rglob("*.*")))  # in one batch; the killed runs make many
+    files = number_of_files(tmp_path / "unbroken")  # of one batch; the killed runs make many
     draw = random.Random(7)
     homes, killed, partial = 0, 0, 0
     while killed < 30:
@@ -133,16 +109,16 @@ def test_a_landing_killed_anywhere_is_completed_by_another(tmp_path: Path) -> No
 
 def killed_at(files: int, seconds: float, home: Path, folder: Path) -> bool:
     """Land in a process and kill it some time after it has written so many files; False: it was done before."""
-    before = len(list(home.rglob("*.*")))
-    call = [sys.executable, "-c", RUN, str(home), "-", str(folder)]
-    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    while len(list(home.rglob("*.*"))) - before < files and process.poll() is None:
-        time.sleep(0.001)
+    before = number_of_files(home)
+    process, _ = started(home, "traces", [folder], None)
+    while number_of_files(home) - before < files and process.exitcode is None:
+        time.sleep(0.002)
     time.sleep(seconds)
-    if process.poll() is None:
-        os.kill(process.pid, signal.SIGKILL)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode in (0, -signal.SIGKILL), errors
-    return process.returncode != 0
+    process.kill()
+    process.join(60)
+    assert process.exitcode in (0, -signal.SIGKILL)
+    return process.exitcode != 0
+
+
+def number_of_files(home: Path) -> int:
+    return sum(len(names) for _, _, names in os.walk(home))
