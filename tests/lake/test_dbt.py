@@ -113,7 +113,8 @@ def test_a_whole_build_pins_the_newest_and_is_published(lake: DbtLake) -> None:
 
 def test_a_fresh_clone_builds_what_it_changed_on_the_release_and_cannot_publish_it(lake: DbtLake) -> None:
     land_chats(lake, "three", 4)
-    other = DbtLake(lake.folder, clone(lake.folder / "clone", lake.project), "clone.duckdb")
+    other = DbtLake(lake.folder, clone(lake.folder / "clone", lake.project), "clone/.lake/workspace.duckdb")
+    # The workspace keeps its file name: it is the database of the sources, which dbt compares with the state.
     model = other.project / "models/train/train_sft.sql"
     model.write_text(model.read_text() + "where license is null\n")
     state = shutil.copytree(lake.folder / "target", lake.folder / "state")
