@@ -229,6 +229,7 @@ def _finish(demo: Demo, folder: Path, seconds: float) -> None:
     if missed:
         listed = "\n".join(f"  {what}" for what in missed)
         raise InternalError(f"the demo missed {len(missed)} of {len(demo.findings)} things that it planted:\n{listed}")
+    activate = "" if shutil.which("lake") else f"source {Path(sys.prefix) / 'bin' / 'activate'}\n  "
     click.echo(
         f"""
 All {len(demo.findings)} comparisons hold, in {seconds:.0f} s. What is where:
@@ -239,7 +240,7 @@ All {len(demo.findings)} comparisons hold, in {seconds:.0f} s. What is where:
   {folder / "project" / "run"}            the training run: loss curve, adapter, ids per step
 
 Try next:
-  cd {folder / "project"}
+  {activate}cd {folder / "project"}
   lake sql "select source, reason, evidence from decisions where not kept"
   lake sql "select * from raw.rejects"
   lake releases
