@@ -9,6 +9,7 @@ milliseconds a table, and the scan is DuckDB's own (tests/bench/bench_sql.py com
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import tempfile
@@ -114,7 +115,7 @@ class Lake:
         """Give a checked query as a DuckDB relation on a locked connection that lives as long as the block."""
         if workspace and release is not None:
             raise QueryError("--release and --workspace were both given; expected one of them.")
-        with duckdb.connect() as parser:
+        with _parser().cursor() as parser:
             reads = check(parser, query)
         attach = self.places.workspace if workspace else None
         views = workspace_views(self, reads) if workspace else release_views(self, release, reads)
@@ -301,6 +302,12 @@ def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
         assert view.columns is not None
         empty = connection.from_arrow(view.columns.empty_table())
         empty.create(name)
+
+
+@functools.cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    """Return a database that only parses: opening one takes longer than most of the rest of a small query."""
+    return duckdb.connect()
 
 
 def _register(connection: duckdb.DuckDBPyConnection, path: str) -> None:
