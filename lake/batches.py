@@ -53,7 +53,7 @@ class Writer:
 
     def finish(self) -> list[table.NewFile]:
         """Wait for the files."""
-        self.put(None)  # type: ignore[arg-type]
+        self.put(None)
         self._thread.join()
         if self._error is not None:
             raise self._error

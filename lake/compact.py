@@ -45,8 +45,8 @@ def small_files(uri: str, contract: str) -> bool:
     try:
         table.commit(base, new, removes=small, note={"purpose": "small files joined"})
     except table.CommitConflict:
-        for file in new:
-            filesystem.delete_file(table.filesystem_of(file.path)[1])
+        for written in new:
+            filesystem.delete_file(table.filesystem_of(written.path)[1])
         return False
     return True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -275,7 +275,7 @@ def _descend(cursor: Cursor, wanted: str) -> bool:
     return False
 
 
-def _elements(cursor: Cursor, kind: str) -> Iterator[Block]:  # type: ignore[misc]
+def _elements(cursor: Cursor, kind: str) -> Generator[Block, None, tuple[int, bool]]:
     """Cut elements from here on; return (number of the next element, whether the bracket was closed)."""
     starts, ends = np.zeros(ROOM, np.int64), np.zeros(ROOM, np.int64)
     state = np.zeros(4, np.int64)

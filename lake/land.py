@@ -218,7 +218,7 @@ class Reader:
             return None if self._is_done(run) else cast(BinaryIO, io.BytesIO(data))
         if size in self.ledger.sizes:
             with raw:
-                run.sha256 = hashlib.file_digest(raw, "sha256").hexdigest()
+                run.sha256 = hashlib.file_digest(cast(io.BufferedReader, raw), "sha256").hexdigest()
             if self._is_done(run):
                 return None
             raw = run.place.open()

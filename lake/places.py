@@ -118,7 +118,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
     import fsspec
 
     try:
-        return fsspec.core.url_to_fs(url)  # type: ignore[no-any-return]
+        return fsspec.core.url_to_fs(url)
     except ImportError as error:
         protocol = url.split("://", 1)[0]
         packages = {"s3": "s3fs", "hf": "huggingface_hub", "http": "aiohttp", "https": "aiohttp", "gs": "gcsfs"}

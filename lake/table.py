@@ -36,6 +36,7 @@ __all__ = [
     "commit",
     "conform",
     "create",
+    "filesystem_of",
     "pause",
     "restore",
     "snapshot",

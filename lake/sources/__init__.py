@@ -161,7 +161,7 @@ class Format:
 
     def sniff(self, head: bytes, path: str) -> str | None:
         """Say what a file's first bytes lack to be of this format."""
-        return self._call("sniff", head, path)  # type: ignore[no-any-return]
+        return self._call("sniff", head, path)
 
     def content_type(self, head: bytes, path: str) -> str | None:
         """Return the media type of a document."""
@@ -169,7 +169,7 @@ class Format:
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Row | Bad | Skip]:
         """Read the records of a format that cuts its own."""
-        return self._call("read", stream, path)  # type: ignore[no-any-return]
+        return self._call("read", stream, path)
 
     def optional(self, name: str) -> Callable[..., Any] | None:
         """Return one of split, natural_key, observed_at, if the module has it."""
