@@ -109,8 +109,8 @@ def container(seen: bytes, path: str) -> Callable[[Stream], Iterator[Block]] | N
     text = seen.removeprefix(containers.BOM).lstrip(b" \t\r\n")
     if text[:1] in (b"{", b"["):
         alone, lines = _lines_alone(text)
-        is_lines = lines and alone * 2 >= lines and (text[:1] == b"{" or lines > 1)
-        if is_lines:
+        # The first line decides where it can, so that a log is cut the same however it grows.
+        if (alone[:1] == [True] or sum(alone) * 2 >= lines > 0) and (text[:1] == b"{" or lines > 1):
             return containers.jsonl
         return containers.json_values if text[:1] == b"{" else containers.json_list
     shape = tabular.csv_shape(seen[: 1 << 20], path)
@@ -118,21 +118,21 @@ def container(seen: bytes, path: str) -> Callable[[Stream], Iterator[Block]] | N
         delimiter = shape[0]
         return lambda stream: tabular.csv_rows(stream, delimiter)
     alone, lines = _lines_alone(text)
-    return containers.jsonl if lines and alone * 2 >= lines else None
+    return containers.jsonl if lines and sum(alone) * 2 >= lines else None
 
 
-def _lines_alone(text: bytes) -> tuple[int, int]:
-    """Count those of the first lines that are JSON by themselves (objects and lists only), and all of these lines."""
-    at, alone, lines = 0, 0, 0
-    while lines < SAMPLE and at < len(text):
+def _lines_alone(text: bytes) -> tuple[list[bool], int]:
+    """Say which of the first lines are JSON by themselves (objects and lists only), and how many lines these are."""
+    at = 0
+    alone: list[bool] = []
+    while len(alone) < SAMPLE and at < len(text):
         end = text.find(b"\n", at)
         line = text[at : end if end >= 0 else len(text)].strip()
         at = end + 1 if end >= 0 else len(text)
         if not line:
             continue
-        lines += 1
-        alone += line[:1] in (b"{", b"[") and parsed(line) is not None
-    return alone, lines
+        alone.append(line[:1] in (b"{", b"[") and parsed(line) is not None)
+    return alone, len(alone)
 
 
 def _with_items(cutter: Callable[[Stream], Iterator[Block]], items: str | None) -> Callable[[Stream], Iterator[Block]]:
