@@ -14,7 +14,7 @@ HEAVY = (
     *("pandas", "peft", "polars", "pyarrow", "sentence_transformers", "soda_core", "torch", "trafilatura"),
     *("transformers", "trl", "warcio"),
 )
-WAITS = HEAVY[:3] + ("great_expectations", "matplotlib", "peft", "sentence_transformers", "soda_core", "torch", "trl")
+WAITS = (*HEAVY[:3], "great_expectations", "matplotlib", "peft", "sentence_transformers", "soda_core", "torch", "trl")
 
 
 def heavy_after(code: str, names: tuple[str, ...]) -> list[str]:
