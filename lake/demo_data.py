@@ -10,7 +10,7 @@ import gzip
 import io
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -278,7 +278,7 @@ def _crawl(folder: Path, rng: random.Random, truth: Truth) -> None:
     truth.landed["crawl"], truth.skipped["crawl"], truth.rejected["crawl"] = len(TOPICS) - 1, len(TOPICS), 1
 
 
-def _lines(rows: list[Mapping[str, Any]]) -> bytes:
+def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 

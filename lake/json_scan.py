@@ -43,8 +43,8 @@ PLAIN[[ord('"'), ord("\\")]] = 0
 ESCAPED = _table({1: b'"\\/bfnrt', 2: b"u"})
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def _string(data, i, end):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def _string(data, i, end):
     """Pass a string whose opening quote is before i; return the place after it, or minus the problem."""
     while i < end:
         c = data[i]
@@ -72,8 +72,8 @@ def _string(data, i, end):  # type: ignore[no-untyped-def]
     return -1
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def _number(data, i, end):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def _number(data, i, end):
     """Pass a number; return the place after it, or minus the problem."""
     if data[i] == 45:
         i += 1
@@ -101,8 +101,8 @@ def _number(data, i, end):  # type: ignore[no-untyped-def]
     return i
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def _literal(data, i, end):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def _literal(data, i, end):
     """Pass true, false or null; return the place after it, or minus the problem."""
     c = data[i]
     if c == 116 and i + 4 <= end and data[i + 1] == 114 and data[i + 2] == 117 and data[i + 3] == 101:
@@ -117,8 +117,8 @@ def _literal(data, i, end):  # type: ignore[no-untyped-def]
     return -2
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def _member(data, i, end):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def _member(data, i, end):
     """Pass a key and its colon; return the place after it, or minus the problem."""
     while i < end and SPACE[data[i]]:
         i += 1
@@ -136,8 +136,8 @@ def _member(data, i, end):  # type: ignore[no-untyped-def]
     return i + 1 if data[i] == 58 else -6
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def check(data, i, end, stack):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def check(data, i, end, stack):
     """Check that data[i:end] is one JSON value with nothing but white space around it.
 
     Args:
@@ -202,15 +202,15 @@ def check(data, i, end, stack):  # type: ignore[no-untyped-def]
                 return 7
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def check_all(data, starts, ends, count, stack, problems):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def check_all(data, starts, ends, count, stack, problems):
     """Check many records; write 0 or a key of `PROBLEMS` for each into `problems`."""
     for k in range(count):
         problems[k] = check(data, starts[k], ends[k], stack)
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def cut_elements(data, begin, i, end, state, values, starts, ends):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def cut_elements(data, begin, i, end, state, values, starts, ends):
     """Find complete elements of a list or mapping, or complete top-level values.
 
     Args:
@@ -270,8 +270,8 @@ def cut_elements(data, begin, i, end, state, values, starts, ends):  # type: ign
     return count, begin, i
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def trim(data, starts, ends, count):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def trim(data, starts, ends, count):
     """Take white space off both ends of records, in place."""
     for k in range(count):
         while starts[k] < ends[k] and SPACE[data[starts[k]]]:
@@ -280,8 +280,8 @@ def trim(data, starts, ends, count):  # type: ignore[no-untyped-def]
             ends[k] -= 1
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def empty(data, starts, ends, count, is_empty):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True)
+def empty(data, starts, ends, count, is_empty):
     """Mark the records that are white space alone."""
     for k in range(count):
         i = starts[k]

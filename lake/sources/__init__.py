@@ -157,7 +157,7 @@ class Format:
 
     def lacks(self, record: object) -> str | None:
         """Say what a parsed record lacks to be of this format."""
-        return self._call("lacks", record)  # type: ignore[no-any-return]
+        return self._call("lacks", record)
 
     def sniff(self, head: bytes, path: str) -> str | None:
         """Say what a file's first bytes lack to be of this format."""
