@@ -6,7 +6,9 @@ models and the audit's queries, and writes nothing.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +24,7 @@ from lake.schema import PACKAGED
 from lake.workspace import open_workspace
 
 REBASES = 5
+PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,13 @@ def run_dbt(places: Places, quiet: bool = False) -> None:
     if places.project == PACKAGED:  # nobody's project: dbt must not write into the installed package
         scratch = places.workspace.parent
         command += ["--target-path", str(scratch / "target"), "--log-path", str(scratch / "logs")]
-    done = subprocess.run(command, env=environment, stdout=sys.stderr if quiet else None, check=False)
+    done = subprocess.run(
+        command,
+        env=environment,
+        stdout=sys.stderr if quiet else None,
+        check=False,
+        preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+    )
     if done.returncode:
         raise AuditError(
             f"dbt ended with status {done.returncode}; its messages above say which model or test. Nothing was "
@@ -178,6 +187,11 @@ def describe(published: Published | None) -> str:
     if not published.is_new:
         return f"release {release.number} holds this content already; no new release was made"
     return f"release {release.number} is published ({rows} rows written, parent {release.parent or 'none'})"
+
+
+def _end_with_parent() -> None:
+    """Ask the kernel to kill dbt when `lake build` is killed: it would hold the workspace, and the next build stop."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _counted(stages: Sequence[str]) -> dict[str, int]:
