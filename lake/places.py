@@ -71,7 +71,7 @@ def find(paths: Sequence[str | os.PathLike[str]], leave_out: str) -> list[Place]
 
 
 def _find_local(path: str, leave_out: str) -> Iterator[Place]:
-    path = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111  absolute() leaves '..' in
+    path = os.path.abspath(os.path.expanduser(path))
     if Path(path).is_file():
         yield Place(path, os.path.getsize(path), named=True)
     elif Path(path).is_dir():
@@ -134,7 +134,7 @@ def first_root(paths: Sequence[str | os.PathLike[str]], places: Sequence[Place])
     if not any(c in p for p in given for c in MAGIC):
         folders = []
         for path in given:
-            whole = path.rstrip("/") if is_url(path) else os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
+            whole = path.rstrip("/") if is_url(path) else os.path.abspath(os.path.expanduser(path))
             is_file = any(p.named and p.where == whole for p in places)
             folders.append(whole.rsplit("/", 1)[0] if is_file else whole)
     parts = [f.split("/") for f in folders]
@@ -151,7 +151,7 @@ def normal_root(root: str | os.PathLike[str]) -> str:
     text = str(root)
     if is_url(text):
         return text.rstrip("/")
-    return os.path.abspath(os.path.expanduser(text))  # noqa: PTH100, PTH111
+    return os.path.abspath(os.path.expanduser(text))
 
 
 def below(where: str, root: str) -> str | None:
