@@ -155,11 +155,15 @@ def normal_root(root: str | os.PathLike[str]) -> str:
 
 
 def below(where: str, root: str) -> str | None:
-    """Return a file's path below a root (`/`, NFC, no compression suffix), or None if it lies elsewhere."""
+    """Return a file's path below a root (`/`, NFC, no compression suffix), or None if it lies elsewhere.
+
+    A byte of a name that is no UTF-8 is written `\\xe9`: paths are texts in the tables.
+    """
     start = root.rstrip("/") + "/"
     if not where.startswith(start):
         return None
-    return unicodedata.normalize("NFC", without_suffix(where[len(start) :]))
+    text = os.fsencode(where[len(start) :]).decode("utf-8", "backslashreplace")
+    return unicodedata.normalize("NFC", without_suffix(text))
 
 
 def choose_root(

@@ -253,9 +253,9 @@ def moment(text: str | None) -> datetime | None:
         return None
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):  # year 1 with a zone east of Greenwich is no time in UTC
         return None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 @dataclass(frozen=True)

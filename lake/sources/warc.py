@@ -253,9 +253,9 @@ def warc_date(value: str) -> datetime | None:
     """Read a W3C date; None where it is none, since the capture counts more than its clock."""
     try:
         found = datetime.fromisoformat(value)
-    except ValueError:
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):  # year 1 with a zone east of Greenwich is no time in UTC
         return None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def arc_date(value: str) -> datetime | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 from lake.errors import FormatError, SourceError, UsageError
 from lake.identity import H
 from lake.land import Summary, land
+from lake.records import moment
+from lake.sources.warc import warc_date
 from tests.lake.landed import content, rows
 
 
@@ -163,6 +166,21 @@ def test_documents_are_known_by_path_and_bytes_wherever_the_folder_lies(
             ("b/shown.md", b"# two"),
         ]
     )  # fmt: skip
+
+
+def test_a_name_that_is_no_utf8_lands_with_its_bytes_written_out(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "b.md").write_bytes(b"# Two")
+    Path(os.fsdecode(os.fsencode(tmp_path / "in") + b"/caf\xe9.md")).write_bytes(b"# One")
+    assert counts(land([tmp_path / "in"], "web", "s")) == (2, 2, 0, 0, 0)
+    assert rows(home, "web", "path, payload") == [("b.md", b"# Two"), ("caf\\xe9.md", b"# One")]
+    assert counts(land([tmp_path / "in"], "web", "s")) == (2, 0, 2, 0, 0)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-01:00", "yesterday", ""])
+def test_a_time_that_utc_does_not_have_is_none(text: str) -> None:
+    assert moment(text) is None
+    assert warc_date(text) is None
 
 
 def test_options_that_differ_stop_and_amend_lets_the_new_ones_count(put: Lander, home: Path) -> None:
