@@ -53,8 +53,7 @@ class MissingExtraError(UsageError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
-            f"{package} is not installed; it comes with the extra '{extra}'. "
-            f"Run: pip install 'lakewright[{extra}]'"
+            f"{package} is not installed; it comes with the extra '{extra}'. Run: pip install 'lakewright[{extra}]'"
         )
 
 

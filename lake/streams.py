@@ -72,7 +72,7 @@ class Stream(io.RawIOBase):
         self._sha = hashlib.sha256()
         first = self._take(PIECE)
         self.compression = compression(first)
-        self._inner = _decompressor(self.compression) if self.compression else None
+        self._inner: Any = _decompressor(self.compression) if self.compression else None
         self._input = first
         self._ready = b"" if self._inner else first
         self._at = 0
@@ -136,7 +136,7 @@ class Stream(io.RawIOBase):
         return self._ready[self._at :]
 
     def spool(self) -> BinaryIO:
-        """Copy all bytes to a temporary file and return it at its beginning; for formats that must be read from the end."""
+        """Copy all bytes to a temporary file and return it at its beginning, for formats that are read from the end."""
         if self._spool is None:
             self._spool = tempfile.TemporaryFile()  # noqa: SIM115  closed with the stream
             while piece := self.read(PIECE):
@@ -206,8 +206,8 @@ class Stream(io.RawIOBase):
         if self.compression == "zstandard":
             # One small piece at a time: this decompressor gives everything that its input holds.
             self._input = data[1 << 14 :]
-            return inner.decompress(data[: 1 << 14])  # type: ignore[no-any-return]
-        return inner.decompress(data, 4 * PIECE)  # type: ignore[no-any-return]
+            return bytes(inner.decompress(data[: 1 << 14]))
+        return bytes(inner.decompress(data, 4 * PIECE))
 
     def _next_member(self) -> bytes:
         rest = self._inner.unused_data + self._input or self._take(PIECE)
@@ -220,7 +220,7 @@ class Stream(io.RawIOBase):
         if len(rest) < 12:
             rest += self._take(PIECE)
         kind = compression(rest)
-        if kind != self.compression:
+        if kind is None or kind != self.compression:
             self._break(f"bytes that are no {self.compression} follow its end, after {self._given} decompressed bytes")
             return b""
         self._inner, self._input = _decompressor(kind), rest
