@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from lake.errors import InternalError
 from lake.fingerprint import fingerprint
 from lake.table import CommitConflict, Snapshot, commit, create, pause, snapshot, write
-from lake.views import create_view, file_list
+from lake.views import create_view, file_list, relation
 from transforms.kernel import Kernel
 
 __all__ = ["extend", "fingerprint", "newest", "stored"]
@@ -83,11 +83,11 @@ def _uri(home: str, kernel: Kernel) -> str:
 def _find_missing(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str, base: Snapshot) -> tuple[int, int]:
     """List the keys without a result in the temporary table memo_missing; return how many are asked and missing."""
     sizes = " + ".join(f"coalesce({_bytes(f)}, 0)" for f in kernel.inputs) or "0"
-    known = f"select key from read_parquet({file_list(base.files)})" if base.files else "select null where false"
+    known = relation(stored(kernel), base)
     session.execute(
         f"create or replace temp table memo_missing as with asked as ({asked}), keys as "
         f"(select key, max({sizes}) > {LARGE} as is_large from asked group by key) "
-        f"select key, is_large, key not in ({known}) as is_missing from keys"
+        f"select key, is_large, key not in (select key from ({known})) as is_missing from keys"
     )
     counts = session.execute("select count(*), count(*) filter (where is_missing) from memo_missing").fetchall()
     total, missing = counts[0]
@@ -214,7 +214,8 @@ def _keys(files: list[str]) -> pa.Array:
     if not files:
         return pa.array([], pa.string())
     with duckdb.connect() as scratch:
-        found = scratch.sql(f"select key from read_parquet({file_list(files)})").to_arrow_table()
+        query = f"select key from read_parquet({file_list(files)}, hive_partitioning = false)"
+        found = scratch.sql(query).to_arrow_table()
     return found.column("key").combine_chunks()
 
 

@@ -31,7 +31,9 @@ def relation(expected: pa.Schema, found: Snapshot | None) -> str:
     columns = ", ".join(f'"{n}"' if n in present else f'cast(null as {t}) as "{n}"' for n, t in types)
     if not present or found is None:
         return f"select {columns} where false"
-    return f"select {columns} from read_parquet({file_list(found.files)}, union_by_name = true)"
+    # A lake may lie below a folder `kind=x`, which DuckDB would read in place of the column.
+    options = "union_by_name = true, hive_partitioning = false"
+    return f"select {columns} from read_parquet({file_list(found.files)}, {options})"
 
 
 def file_list(files: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from lake import project, schema
 from lake.config import Places
 from lake.dbt_plugin import RAW, pins_digest, prepare, read_pins
 from lake.errors import ConflictError, StaleBuildError
+from lake.land import land
 from lake.release import publish
 from lake.workspace import check_build
 from tests.lake.dbt_lake import ROOT, DbtLake
@@ -143,3 +144,12 @@ def test_raw_views_have_their_contracts_columns_before_anything_landed(tmp_path:
             view = connection.sql(f"from raw.{name}")
             assert view.columns == schema.arrow(f"raw/{name}").names
             assert view.fetchall() == []
+
+
+def test_a_folder_of_the_lake_that_looks_like_a_partition_changes_no_column(tmp_path: Path) -> None:
+    home = tmp_path / "kind=other" / "source=else"
+    (tmp_path / "page.md").write_text("# A page")
+    land([tmp_path / "page.md"], "web", "pages", home=home)
+    with duckdb.connect() as connection:
+        prepare(connection, str(home), ROOT)
+        assert connection.sql("select kind, source from raw.landings").fetchall() == [("web", "pages")]

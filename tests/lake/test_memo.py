@@ -63,6 +63,12 @@ def extend(home: str, lengths: Sequence[int]) -> tuple[tuple[int, int, int], lis
         return accounts, session.sql("select key, half from memo.halves order by key").fetchall()
 
 
+def test_a_folder_of_the_lake_that_looks_like_a_partition_changes_no_result(tmp_path: Path) -> None:
+    home = str(tmp_path / "key=k2" / "half=9")
+    assert extend(home, [2, 4]) == ((2, 2, 0), [("k2", 1), ("k4", 2)])
+    assert extend(home, [2, 4, 6]) == ((3, 1, 2), [("k2", 1), ("k4", 2), ("k6", 3)])
+
+
 def test_only_what_is_missing_is_computed_and_a_key_asked_twice_counts_once(lake: str) -> None:
     assert extend(lake, [2, 4, 4, 2]) == ((2, 2, 0), [("k2", 1), ("k4", 2)])
     assert extend(lake, [4, 6]) == ((2, 1, 1), [("k2", 1), ("k4", 2), ("k6", 3)])
