@@ -161,7 +161,8 @@ def commit(
             actions, mode="append", schema=handle.schema(), commit_properties=_properties(note)
         )
     except CommitFailedError as error:
-        raise _conflict(base, error) from error
+        if not _is_ours(base, adds):
+            raise _conflict(base, error) from error
     gone = set(removes)
     kept = tuple(f for f in base.files if f not in gone)
     return Snapshot(base.uri, base.version + 1, kept + tuple(f.path for f in adds), base.schema)
@@ -305,6 +306,19 @@ def _conflict(base: Snapshot, error: CommitFailedError) -> Exception:
     if newest > base.version:
         return CommitConflict(f"{base.uri} is at version {newest}; the change was worked out on {base.version}.")
     return InternalError(f"{base.uri} refused a commit on its newest version {newest}: {error}")
+
+
+def _is_ours(base: Snapshot, adds: Sequence[NewFile]) -> bool:
+    """Say whether the commit after `base` is the very one that was refused.
+
+    An object store that loses its answer to a conditional put is asked again, and then says that the object is there.
+    Callers delete the files of a commit that lost: these would be the table's own.
+    """
+    handle = _open(base.uri)
+    if not adds or handle is None or handle.version() <= base.version:
+        return False
+    committed = snapshot(base.uri, base.version + 1)
+    return committed is not None and {f.path for f in adds} <= set(committed.files)
 
 
 def _open(uri: str) -> DeltaTable | None:

@@ -97,6 +97,17 @@ def test_a_commit_on_an_old_version_is_a_conflict(tmp_path: Path) -> None:
     assert ids(table.snapshot(uri)) == ["a"]  # type: ignore[arg-type]
 
 
+def test_a_commit_whose_answer_was_lost_is_no_conflict_when_it_is_tried_again(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    base = table.create(uri, SCHEMA)
+    new = table.write(uri, SCHEMA, rows("a"))
+    first = table.commit(base, new)
+    assert table.commit(base, new) == first
+    table.append(uri, SCHEMA, rows("b"))
+    assert table.commit(base, new) == first
+    assert ids(table.snapshot(uri)) == ["a", "b"]  # type: ignore[arg-type]
+
+
 COMPETE = """
 import sys, time, pyarrow as pa
 from pathlib import Path
