@@ -155,15 +155,13 @@ def published_tables(connection: duckdb.DuckDBPyConnection, project: Path) -> li
 def table_of(layer: str, contract: dict[str, Any]) -> Table:
     """Return what a release needs to know of a table from its contract."""
     body = contract["schema"][0]
-    keys = [p for p in body["properties"] if p.get("primaryKey")]
-    keys.sort(key=lambda p: p.get("primaryKeyPosition", 0))
     schema = pa.schema([field(p) for p in body["properties"]])
     if schema.names[-1] != "row_hash":
         raise ContractError(
             f"contract {layer}/{body['name']} ends in column {schema.names[-1]!r}; a published table's ends in "
             "row_hash, which releases are compared by. Add it in the contract and, by the macro row_hash, in the model."
         )
-    return Table(body["name"], layer, tuple(p["name"] for p in keys), schema, str(contract["version"]))
+    return Table(body["name"], layer, tuple(odcs.primary_key(body)), schema, str(contract["version"]))
 
 
 def content(connection: duckdb.DuckDBPyConnection, relation: str) -> tuple[int, str]:

@@ -1,7 +1,8 @@
 """What a contract declares, as checks: each with the SQL that shows the rows that break it.
 
-dbt tests, the Soda contract and the message of a failed audit are made from this one list. Types are checked to the
-innermost field, since Soda sees `STRUCT` for every nested column, and takes INTEGER for BIGINT.
+The Soda contract and the message of a failed audit are made from this one list. Types are checked to the innermost
+field, since Soda sees `STRUCT` for every nested column, and takes INTEGER for BIGINT. A primary key of several columns
+is unique as a whole, never column by column.
 """
 
 from __future__ import annotations
@@ -72,8 +73,10 @@ def declared(table: str, schema: str = "main", project: Path | None = None) -> l
     body = odcs.read(project or places().project, table)["schema"][0]
     relation = f"{quoted(schema)}.{quoted(body['name'])}"
     checks = [_exact_types(schema, body["name"], duckdb_types(body["properties"]))]
+    keys = odcs.unique_keys(body)
     for prop in body["properties"]:
-        checks.extend(_column_checks(relation, schema, prop))
+        checks.extend(_column_checks(relation, schema, prop, [prop["name"]] in keys))
+    checks.extend(_unique_together(relation, key) for key in keys if len(key) > 1)
     checks.extend(_table_check(relation, rule) for rule in body.get("quality", []) if rule.get("type") != "text")
     return checks
 
@@ -90,13 +93,13 @@ def _exact_types(schema: str, table: str, types: Mapping[str, str]) -> Check:
     return Check("every column has its exact type", "type", None, wrong)
 
 
-def _column_checks(relation: str, schema: str, prop: Mapping[str, Any]) -> Iterator[Check]:
+def _column_checks(relation: str, schema: str, prop: Mapping[str, Any], is_unique: bool) -> Iterator[Check]:
     name, column = prop["name"], quoted(prop["name"])
     if prop.get("required"):
         yield Check(f"{name} is there", "missing", name, f"select * from {relation} where {column} is null")
     for place, predicate in _inner_nulls(name, column, prop):
         yield Check(f"{place} is there", "rows", name, f"select * from {relation} where {predicate}")
-    if prop.get("unique") or prop.get("primaryKey"):
+    if is_unique:
         twice = f"select * from {relation} where {column} is not null qualify count(*) over (partition by {column}) > 1"
         yield Check(f"{name} is unique", "duplicate", name, twice)
     for key, value in prop.get("logicalTypeOptions", {}).items():
@@ -114,7 +117,9 @@ def _column_checks(relation: str, schema: str, prop: Mapping[str, Any]) -> Itera
         other, key = link["to"].split(".")
         lost = (
             f"select * from {relation} where {column} is not null "
-            f"and {column} not in (select {quoted(key)} from {quoted(schema)}.{quoted(other)})"
+            # A null among the keys would make `not in` true of nothing.
+            f"and {column} not in (select {quoted(key)} from {quoted(schema)}.{quoted(other)} "
+            f"where {quoted(key)} is not null)"
         )
         yield Check(f"{name} is in {link['to']}", "rows", name, lost)
 
@@ -160,9 +165,13 @@ def _table_check(relation: str, rule: Mapping[str, Any]) -> Check:
             f"select count(*) from {relation}",
             bound=bound,
         )
-    columns = ", ".join(quoted(c) for c in rule["arguments"]["properties"])
-    name = rule.get("name", f"{' and '.join(rule['arguments']['properties'])} are unique together")
-    return Check(name, "rows", None, f"select * from {relation} qualify count(*) over (partition by {columns}) > 1")
+    return _unique_together(relation, rule["arguments"]["properties"], rule.get("name"))
+
+
+def _unique_together(relation: str, key: list[str], name: str | None = None) -> Check:
+    columns = ", ".join(map(quoted, key))
+    twice = f"select * from {relation} qualify count(*) over (partition by {columns}) > 1"
+    return Check(name or f"{' and '.join(key)} are unique together", "rows", None, twice)
 
 
 def _sql_rule(relation: str, rule: Mapping[str, Any], column: str | None) -> Check:

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from lake.contract import odcs
-from lake.contract.checks import duckdb_types
+from lake.contract.checks import duckdb_types, quoted
 from lake.fingerprint import fingerprint
 from lake.project import kernels
 from transforms.kernel import Kernel
@@ -67,25 +67,34 @@ def _model(contract: dict[str, Any]) -> dict[str, Any]:
         "on_schema_change": "fail",
         "meta": {"contract_version": contract["version"]},
     }
-    columns = [_column(p, types[p["name"]], constraints=is_table) for p in table["properties"]]
-    return {"name": table["name"], "description": table["description"], "config": config, "columns": columns}
+    keys = odcs.unique_keys(table)
+    columns = [_column(p, types[p["name"]], is_table, [p["name"]] in keys) for p in table["properties"]]
+    model = {"name": table["name"], "description": table["description"], "config": config}
+    rules = [r["arguments"]["properties"] for r in table.get("quality", []) if r.get("metric") == "duplicateValues"]
+    tests = [_unique_together(key) for key in [*(k for k in keys if len(k) > 1), *rules]]
+    return {**model, **({"data_tests": tests} if tests else {}), "columns": columns}
 
 
-def _column(prop: dict[str, Any], data_type: str, constraints: bool) -> dict[str, Any]:
+def _unique_together(key: list[str]) -> dict[str, Any]:
+    # dbt's own test on the row of the columns: no package is needed.
+    return {"unique": {"arguments": {"column_name": f"row({', '.join(map(quoted, key))})"}}}
+
+
+def _column(prop: dict[str, Any], data_type: str, constraints: bool, is_unique: bool) -> dict[str, Any]:
     column: dict[str, Any] = {"name": prop["name"], "data_type": data_type}
     if prop.get("description"):
         column["description"] = prop["description"]
     if prop.get("required") and constraints:
         column["constraints"] = [{"type": "not_null"}]
     tests: list[Any] = ["not_null"] if prop.get("required") and not constraints else []
-    tests += _tests(prop)
+    tests += _tests(prop, is_unique)
     if tests:
         column["data_tests"] = tests
     return column
 
 
-def _tests(prop: dict[str, Any]) -> list[Any]:
-    tests: list[Any] = ["unique"] if prop.get("unique") or prop.get("primaryKey") else []
+def _tests(prop: dict[str, Any], is_unique: bool) -> list[Any]:
+    tests: list[Any] = ["unique"] if is_unique else []
     for rule in prop.get("quality", []):
         if rule.get("metric") == "invalidValues":
             values = rule["arguments"]["validValues"]
@@ -101,7 +110,10 @@ def _source_table(contract: dict[str, Any]) -> dict[str, Any]:
     table = contract["schema"][0]
     types = duckdb_types(table["properties"])
     # No not_null tests: `lake/table.py` refuses nulls as it writes; every build would read the same rows again.
-    columns = [_column({**p, "required": False}, types[p["name"]], constraints=True) for p in table["properties"]]
+    keys = odcs.unique_keys(table)
+    columns = [
+        _column({**p, "required": False}, types[p["name"]], True, [p["name"]] in keys) for p in table["properties"]
+    ]
     return {"name": table["name"], "description": table["description"], "columns": columns}
 
 

@@ -71,6 +71,26 @@ def read(project: Path, table: str) -> dict[str, Any]:
     return dict(loaded)
 
 
+def primary_key(table: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a table's primary key, in order; an empty list where the contract names none."""
+    keys = [p for p in table["properties"] if p.get("primaryKey")]
+    return [p["name"] for p in sorted(keys, key=lambda p: p.get("primaryKeyPosition", 0))]
+
+
+def unique_keys(table: Mapping[str, Any]) -> list[list[str]]:
+    """Return the columns, or groups of columns, whose values are unique: the primary key first.
+
+    Args:
+        table: the one element of a contract's `schema`.
+
+    Returns:
+        Lists of column names; a primary key of several columns is one of them, in the order of primaryKeyPosition.
+    """
+    key = primary_key(table)
+    primary = [key] if key else []
+    return primary + [[p["name"]] for p in table["properties"] if p.get("unique") and [p["name"]] not in primary]
+
+
 def find_problems(table: str, contract: Any) -> Iterator[str]:
     """Yield what is wrong with a parsed contract, each with its place, what was found and what was expected."""
     if not isinstance(contract, Mapping):

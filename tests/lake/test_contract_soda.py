@@ -120,6 +120,30 @@ def test_soda_finds_the_one_planted_violation_and_its_query_shows_the_rows(
     assert connection.execute(shown.rows).fetchall() != []
 
 
+def test_a_primary_key_of_several_columns_is_unique_as_a_whole(project: Path) -> None:
+    key = "id, logicalType: string, required: true, primaryKey: true"
+    contract = ANIMALS.replace(key, f"{key}, primaryKeyPosition: 2").replace(
+        "house, logicalType: string,", "house, logicalType: string, primaryKey: true, primaryKeyPosition: 1,"
+    )
+    (project / "contracts" / "zoo" / "animals.yaml").write_text(contract)
+    names = {c.name for c in declared("zoo/animals", project=project) if "unique" in c.name}
+    assert names == {"house and id are unique together", "house and name are unique together"}
+    contract = soda_contract("zoo/animals", project=project)
+    connection = zoo(f"{GOOD}, ('1', 'Ann', 'cat', 'g', 1, null), ('2', 'Bob', 'cat', 'g', 1, null)")
+    connection.execute("insert into houses values ('g'), (null)")
+    assert {*outcomes(contract, connection).values()} == {"PASSED"}
+    connection.execute("insert into animals values ('1', 'Eve', 'cat', 'g', 1, null)")
+    found = outcomes(contract, connection)
+    assert {n: o for n, o in found.items() if o != "PASSED"} == {"house and id are unique together": "FAILED"}
+
+
+def test_a_null_among_the_keys_hides_no_lost_reference(project: Path) -> None:
+    connection = zoo("('1', 'A', 'cat', 'g', 1, null)")
+    connection.execute("insert into houses values (null)")
+    found = outcomes(soda_contract("zoo/animals", project=project), connection)
+    assert {n: o for n, o in found.items() if o != "PASSED"} == {"house is in houses.house_id": "FAILED"}
+
+
 @pytest.mark.parametrize("change", [{"age": "integer"}, {"day": "date_"}])
 def test_a_type_that_soda_cannot_tell_apart_still_fails(project: Path, change: dict[str, str]) -> None:
     contract = soda_contract("zoo/animals", project=project)

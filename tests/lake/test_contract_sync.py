@@ -31,6 +31,7 @@ schema:
   - name: animals
     physicalType: table
     description: Animals of a zoo. One row per animal.
+    quality: [{metric: duplicateValues, arguments: {properties: [kind, house]}, mustBe: 0}]
     properties:
       - {name: id, logicalType: string, required: true, primaryKey: true, description: Number on its door}
       - name: kind
@@ -57,6 +58,10 @@ models:
     on_schema_change: fail
     meta:
       contract_version: 1.2.3
+  data_tests:
+  - unique:
+      arguments:
+        column_name: row("kind", "house")
   columns:
   - name: id
     data_type: VARCHAR
@@ -163,7 +168,20 @@ def test_dbt_builds_a_model_that_keeps_its_contract_and_runs_its_tests(project: 
         "houses": "success",
         "animals": "success",
     }
-    assert sorted(s for n, s in status.items() if n.startswith(("unique", "accepted", "relationships"))) == ["pass"] * 3
+    assert sorted(s for n, s in status.items() if n.startswith(("unique", "accepted", "relationships"))) == ["pass"] * 4
+
+
+def test_a_primary_key_of_several_columns_is_tested_as_a_whole(project: Path) -> None:
+    key = "id, logicalType: string, required: true, primaryKey: true"
+    contract = ANIMALS.replace(key, f"{key}, primaryKeyPosition: 2").replace(
+        "house, logicalType: string,", "house, logicalType: string, primaryKey: true, primaryKeyPosition: 1,"
+    )
+    (project / "contracts/zoo/animals.yaml").write_text(contract)
+    sync(project)
+    ((model,),) = [yaml.safe_load((project / "models/zoo/animals.yml").read_text())["models"]]
+    tests = [t["unique"]["arguments"]["column_name"] for t in model["data_tests"]]
+    assert tests == ['row("house", "id")', 'row("kind", "house")']
+    assert [c["name"] for c in model["columns"] if "unique" in c.get("data_tests", [])] == []
 
 
 @pytest.mark.parametrize(
@@ -174,6 +192,7 @@ def test_dbt_builds_a_model_that_keeps_its_contract_and_runs_its_tests(project: 
         ("'cat' as kind,", "", "animals"),
         ("'cat' as kind", "'bot' as kind", "accepted_values_animals_kind"),
         ("'h' as house", "'g' as house", "relationships_animals_house"),
+        ("'1' as id", "unnest(['1', '2']) as id", "unique_animals_row"),
     ],
 )
 def test_dbt_refuses_a_model_that_breaks_its_contract(project: Path, old: str, new: str, node: str) -> None:
