@@ -127,8 +127,9 @@ class Ledger:
         rows = rows_of(state, names, self._ours)
         if rows.num_rows:
             rows = rows.sort_by([("landed_at", "descending")])
+            rows = rows.filter(pc.equal(rows["state"], "done"))  # a folder of strangers settles no root
         self.roots = list(dict.fromkeys(rows["root"].to_pylist()))
-        for row in rows.filter(pc.equal(rows["state"], "done")).to_pylist() if rows.num_rows else []:
+        for row in rows.to_pylist():
             self._done.setdefault(row["sha256"], []).append(row)
             self.sizes.add(row["bytes"])
 
