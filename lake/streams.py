@@ -18,6 +18,8 @@ from typing import Any, BinaryIO
 
 import zstandard
 
+from lake.errors import UsageError
+
 PIECE = 1 << 20  # bytes taken from the file at a time
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 
@@ -166,7 +168,14 @@ class Stream(io.RawIOBase):
         return bool(self._ready)
 
     def _take(self, size: int) -> bytes:
-        piece = self._raw.read(size)
+        try:
+            piece = self._raw.read(size)
+        except Exception as error:  # each file system has its own; not to be taken for a break of the compression
+            name = getattr(self._raw, "name", None) or getattr(self._raw, "path", "the input")
+            raise UsageError(
+                f"{name} cannot be read beyond its first {self.taken:,} bytes: {error}. What has landed stays; "
+                "run the landing again."
+            ) from error
         self._sha.update(piece)
         self.taken += len(piece)
         if self._seen is not None and piece:
