@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from lake.errors import MissingExtraError, SourceError, UsageError
+from lake.errors import LakeError, MissingExtraError, SourceError, UsageError
 from lake.streams import without_suffix
 
 MAGIC = "*?["
@@ -70,30 +70,47 @@ def find(paths: Sequence[str | os.PathLike[str]], leave_out: str) -> list[Place]
     return sorted(found.values(), key=lambda p: p.where)
 
 
-def _find_local(path: str, leave_out: str) -> Iterator[Place]:
+def _find_local(path: str, lake: str) -> Iterator[Place]:
     path = os.path.abspath(os.path.expanduser(path))
     if Path(path).is_file():
         yield Place(path, os.path.getsize(path), named=True)
     elif Path(path).is_dir():
-        yield from _walk(path, leave_out)
+        yield from _walk(path, lake)
     elif any(c in path for c in MAGIC):
         for match in sorted(glob.iglob(path, recursive=True, include_hidden=True)):
+            if f"{os.path.realpath(match)}/".startswith(f"{lake}/"):
+                continue
             if Path(match).is_dir():
-                yield from _walk(match, leave_out) if not path.endswith("**") else ()
+                yield from _walk(match, lake) if not path.endswith("**") else ()
             elif Path(match).is_file():
                 yield Place(match, os.path.getsize(match))
 
 
-def _walk(folder: str, leave_out: str) -> Iterator[Place]:
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if os.path.join(here, f) != leave_out)
+def _walk(folder: str, lake: str) -> Iterator[Place]:
+    for here, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = sorted(f for f in folders if os.path.realpath(os.path.join(here, f)) != lake)
         for name in sorted(names):
             where = os.path.join(here, name)
             if Path(where).is_file():  # no pipes, sockets and dead links
                 yield Place(where, os.path.getsize(where))
 
 
+def _refuse(error: OSError) -> None:
+    raise UsageError(f"{error.filename} cannot be listed: {error.strerror}. Make it readable, or name its files.")
+
+
 def _find_url(url: str) -> Iterator[Place]:
+    try:
+        yield from _find_remote(url)
+    except LakeError:
+        raise
+    except Exception as error:  # each file system has its own
+        raise UsageError(
+            f"{url} cannot be looked at: {error}. Check the address, the network and your rights."
+        ) from error
+
+
+def _find_remote(url: str) -> Iterator[Place]:
     filesystem, path = _filesystem(url)
     protocol = url.split("://", 1)[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import os
 import shutil
@@ -15,9 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import lake.land as land_module
+from lake import streams
 from lake.errors import FormatError, SourceError, UsageError
 from lake.identity import H
 from lake.land import Summary, land
+from lake.places import Place
 from lake.records import moment
 from lake.sources.warc import warc_date
 from tests.lake.landed import content, rows
@@ -219,6 +223,61 @@ def test_in_a_folder_a_stranger_is_listed_and_alone_it_is_an_error(put: Lander, 
         land([tmp_path / "in"], "traces", "s", format="nope")
     with pytest.raises(UsageError, match="nowhere names no file"):
         land([tmp_path / "nowhere"], "traces", "s")
+
+
+def test_a_folder_of_strangers_settles_no_root(home: Path, tmp_path: Path) -> None:
+    for name, data in (("wrong/x.bin", b"\x00\x01"), ("right/x.jsonl", chat("a"))):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(FormatError, match="none of 1 files"):
+        land([tmp_path / "wrong"], "traces", "s")
+    assert counts(land([tmp_path / "right"], "traces", "s")) == (1, 1, 0, 0, 0)
+
+
+def test_a_glob_over_a_lake_lands_nothing_of_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "project" / ".lake"
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "x.jsonl").write_bytes(chat("a"))
+    (tmp_path / "by_link").symlink_to(tmp_path / "project")
+    for pattern in ("project", "project/*", "project/**/*", "by_link", "by_link/*"):
+        assert land([tmp_path / pattern], "traces", pattern.replace("/", " "), home=inner).files == 1, pattern
+
+
+def test_a_folder_that_cannot_be_listed_stops_the_landing(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in" / "locked").mkdir(parents=True)
+    (tmp_path / "in" / "x.jsonl").write_bytes(chat("a"))
+    listed = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if str(path).endswith("locked"):  # tests may run as root, whom no mode stops
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(UsageError, match="locked cannot be listed: Permission denied"):
+        land([tmp_path / "in"], "traces", "s")
+
+
+def test_a_read_that_fails_is_no_end_of_the_file(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.jsonl.gz"
+    path.write_bytes(gzip.compress(b"".join(chat(os.urandom(400).hex()) + b"\n" for _ in range(400)), mtime=0))
+
+    class Flaky(io.FileIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() > 50_000:
+                raise ConnectionResetError("reset by peer")
+            return super().read(size)
+
+    monkeypatch.setattr(land_module, "SMALL", 0)
+    monkeypatch.setattr(streams, "PIECE", 20_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(Place, "open", lambda place: Flaky(place.where))
+        with pytest.raises(UsageError, match="cannot be read beyond its first 60,000 bytes: reset by peer"):
+            land([path], "traces", "s")
+    assert rows(home, "landings") == rows(home, "rejects") == []
+    assert counts(land([path], "traces", "s"))[::3] == (400, 0)
 
 
 def test_a_named_format_lands_what_it_would_not_recognise(put: Lander) -> None:
