@@ -29,6 +29,7 @@ MAX_RECORD = 128 << 20
 MAX_LINE = 64 << 10
 MAX_HEAD = 1 << 20
 PIECE = 1 << 20
+OPENING = 64  # bytes in which the opening of a record stands, and more
 
 WARC_LINE = re.compile(rb"WARC/\d+\.\d+\s*$")
 # URL (which may hold spaces) IP date type length; version 2 has five fields more between type and length.
@@ -77,13 +78,6 @@ class Forward:
         found = b"".join(parts)
         self.offset += len(found)
         return found
-
-    def drop(self, size: int) -> int:
-        """Pass over bytes without keeping them; return how many there were."""
-        gone = 0
-        while gone < size and (piece := self.take(min(size - gone, PIECE))):
-            gone += len(piece)
-        return gone
 
     def push(self, data: bytes) -> None:
         """Give bytes back."""
@@ -136,18 +130,8 @@ def read(stream: BinaryIO, path: str) -> Iterator[Row | Bad | Skip]:
 
 def record(source: Forward, head: Head, length: int) -> Row | Bad | Skip:
     """Read the block that a head announces."""
-    if head.type not in LANDS and length > PIECE:
-        there = source.drop(length)
-        return (
-            Skip(head.type)
-            if there == length
-            else Bad(head.raw, head.start, short(there, length), len(head.raw) + there)
-        )
     if length > MAX_RECORD:
-        beginning = source.take(min(PIECE, length))
-        there = len(beginning) + source.drop(length - len(beginning))
-        reason = f"the block has {length} bytes; at most {MAX_RECORD} are kept"
-        return Bad(head.raw + beginning, head.start, reason, len(head.raw) + there)
+        return too_long(source, head, length)
     block = source.take(length)
     inside = NEXT_RECORD.search(block) if len(block) < length or not ends_well(source) else None
     if inside and head.type != "metadata":
@@ -159,6 +143,29 @@ def record(source: Forward, head: Head, length: int) -> Row | Bad | Skip:
     if head.type not in LANDS:
         return Skip(head.type)
     return Row(block, head.start, head.url, block_type(head, block), head.date)
+
+
+def too_long(source: Forward, head: Head, length: int) -> Bad | Skip:
+    """Pass over a block that is not kept, to its end or to where the next record opens.
+
+    A length that is garbage must not swallow the rest of the file. That a whole WARC lies uncompressed inside such a
+    block is rarer; its records would then land.
+    """
+    beginning, tail, there = b"", b"", 0
+    while there < length and (piece := source.take(min(PIECE, length - there))):
+        window = tail + piece
+        inside = NEXT_RECORD.search(window)
+        if inside:
+            source.push(window[inside.start() :])
+            beginning = beginning or window[: inside.start()]
+            at = there - len(tail) + inside.start()
+            reason = f"Content-Length {length} runs over the next record, at {at}"
+            return Bad(head.raw + beginning, head.start, reason, len(head.raw) + at)
+        beginning, tail, there = beginning or piece, window[-OPENING:], there + len(piece)
+    if head.type not in LANDS and there == length:
+        return Skip(head.type)
+    reason = f"the block has {length} bytes; at most {MAX_RECORD} are kept"
+    return Bad(head.raw + beginning, head.start, reason, len(head.raw) + there)
 
 
 def short(there: int, length: int) -> str:

@@ -188,6 +188,27 @@ def test_a_record_above_the_bound_is_a_reject_with_its_size(monkeypatch: pytest.
     assert bads(found)[0].size is not None and bads(found)[0].size > 5000
 
 
+@pytest.mark.parametrize("kind", ["response", "warcinfo"])
+def test_a_length_that_is_garbage_does_not_swallow_the_rest_of_the_file(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = written(kind, "response", "resource")
+    length = data.split(b"Content-Length: ")[1].split(b"\r\n")[0]
+    data = data.replace(b"Content-Length: " + length, b"Content-Length: 999999999999", 1)
+    for piece in (1 << 20, 100, 70):  # the next record's opening lies inside a piece and across two
+        monkeypatch.setattr(warc, "PIECE", piece)
+        found = read(data)
+        assert [type(r) for r in found] == [Bad, Row, Row]
+        assert "runs over the next record" in bads(found)[0].reason
+        assert [data[r.position :][:5] for r in found if not isinstance(r, Skip)] == [b"WARC/"] * 3
+
+
+def test_a_long_record_of_a_type_that_does_not_land_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warc, "MAX_RECORD", 1000)
+    found = read(written("metadata", size=5000) + written("response"))
+    assert [type(r) for r in found] == [Skip, Row]
+
+
 PIECES = [
     b"WARC/1.0\r\n",
     b"WARC-Type: response\r\n",
