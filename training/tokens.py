@@ -137,7 +137,8 @@ def _open(path: Path) -> TokenCache | None:
         offsets = np.load(path / "offsets.npy")
     except FileNotFoundError:
         return None
-    if (path / "tokens.bin").stat().st_size != 4 * offsets[-1]:
+    sizes = [(path / name).stat().st_size for name in ("tokens.bin", "trains.bin")]
+    if sizes != [4 * offsets[-1], offsets[-1]]:
         shutil.rmtree(path)  # a disk that lost its end; a cache may always be made again
         return None
     return TokenCache(path, meta, offsets)

@@ -98,6 +98,9 @@ def test_a_truncated_cache_is_made_again(chats: Lake, tokenizer: Any, tmp_path: 
     whole = (path / "tokens.bin").read_bytes()
     (path / "tokens.bin").write_bytes(whole[:-40])
     assert (cached(chats, tokenizer, tmp_path / "c").path / "tokens.bin").read_bytes() == whole
+    masks = (path / "trains.bin").read_bytes()
+    (path / "trains.bin").write_bytes(masks[:-10])
+    assert (cached(chats, tokenizer, tmp_path / "c").path / "trains.bin").read_bytes() == masks
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
