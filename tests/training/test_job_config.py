@@ -33,6 +33,12 @@ def test_folders_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Mo
     assert job.chat_template == str(tmp_path / "jobs" / "t.jinja")
 
 
+def test_a_file_that_is_no_text_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_bytes(b"model: caf\xe9\n")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_job(tmp_path / "job.yaml")
+
+
 def test_a_rate_in_yaml_s_short_form_is_a_number(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text("model: wheel:smollm2\noutput: run\nmax_steps: 5\nlearning_rate: 2e-5\n")

@@ -91,7 +91,7 @@ def read_job(path: Path) -> SftJob:
     """
     try:
         raw = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(
             f"{path} cannot be read: {error}. Expected a YAML file with model, output, max_steps."
         ) from error

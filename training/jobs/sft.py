@@ -135,7 +135,7 @@ def _tokenised(job: SftJob, lake: Lake, table: Table, store: Path) -> tuple[Chat
 def _template(path: str) -> str:
     try:
         return Path(path).read_text()
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"chat_template {path} cannot be read ({error}). Name a Jinja file.") from error
 
 
