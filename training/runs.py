@@ -10,7 +10,7 @@ QUERY = """
     select
         run_id, job, table_name, release, model, max(steps) as steps, min(rows) as rows,
         max(first_loss) as first_loss, max(last_loss) as last_loss, min(registered_at) as started_at,
-        if(bool_or(state = 'finished'), 'finished', 'started') as state, any_value(path) as path
+        if(bool_or(state = 'finished'), 'finished', 'started') as state, min(path) as path
     from log.runs
     group by run_id, job, table_name, release, model
     order by started_at desc, run_id

@@ -235,7 +235,7 @@ class _Rows:
         self._done, self._progress = 0, progress
 
     def take(self, count: int) -> Iterator[pa.Table]:
-        """Give the next rows in parts of ROW_GROUP; an empty part where there are none, for its schema."""
+        """Give the next rows in parts of ROW_GROUP rows; the last may be shorter."""
         while count > 0:
             part = self._next(min(count, ROW_GROUP))
             count -= len(part)

@@ -1,6 +1,6 @@
 """LakeStream: a table of a release as a torch IterableDataset whose order, resume and sharing are exact.
 
-    stream = LakeStream(TokenCache, Order, batch_size=32, batches=1000, rank=0, world=1)
+    stream = LakeStream(cache, max_length=2048, seed=0, batch_size=32, batches=1000, rank=0, world=1)
 
 The tokenised rows lie in a cache (`training.tokens`), their order is arithmetic (`training.order`); what is left is to
 read the places of this rank and worker. A stream knows how many batches it gives, gives them once, and says so when it
