@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from lake.cli import main
+from lake.errors import UsageError
 from lake.land import land
 from tests.lake.landed import rows
 
@@ -115,7 +116,7 @@ def test_files_land_from_http(home: Path, served: str) -> None:
     assert land([f"{served}/x.jsonl.gz"], "traces", "s").already == 2
     land([f"{served}/p.html"], "web", "w")
     assert rows(home, "web", "natural_key, format") == [(f"{served}/p.html", "html")]
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(UsageError, match=r"none\.jsonl cannot be looked at"):
         land([f"{served}/none.jsonl"], "traces", "s")
 
 
