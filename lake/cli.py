@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from lake.errors import ContractError, InternalError, LakeError
 
 
 class Group(click.Group):
-    """Turns our errors into one line on stderr and the exit code of their class."""
+    """Turns our errors into one line on stderr and the exit code of their class, all others into ours, with a trace."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a subcommand."""
@@ -25,6 +26,11 @@ class Group(click.Group):
         except LakeError as error:
             click.echo(f"{type(error).__name__}: {error}", err=True)
             ctx.exit(error.exit_code)
+        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except Exception:  # 1 is for gates: a crash must not look like a failed audit
+            traceback.print_exc()
+            ctx.exit(InternalError.exit_code)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

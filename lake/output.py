@@ -38,8 +38,10 @@ def write(reader: pa.RecordBatchReader, form: str, out: Path | None) -> None:
         out: a file; None for stdout.
 
     Raises:
-        UsageError: Parquet on a terminal.
+        UsageError: Parquet on a terminal, or a file that cannot be written.
     """
+    if out and not out.parent.is_dir():
+        raise UsageError(f"{out.parent} is no folder; expected one for --out {out}. Make it, or name another.")
     if form == "parquet":
         _write_parquet(reader, out)
         return

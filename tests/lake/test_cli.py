@@ -92,3 +92,20 @@ def test_version_is_the_package_s() -> None:
 @pytest.mark.parametrize("arguments", [["nothing"], ["land"], ["land", "x", "--kind", "music", "--source", "s"]])
 def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
     assert CliRunner().invoke(main, arguments).exit_code == 2
+
+
+def test_a_crash_of_ours_exits_with_3_and_shows_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr("lake.query.Lake.releases", crash)
+    done = CliRunner().invoke(main, ["releases"])
+    assert done.exit_code == 3
+    assert "ValueError: a bug" in done.stderr
+    assert "Traceback" in done.stderr
+
+
+def test_a_result_for_a_folder_that_is_not_there_exits_with_2(home: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["sql", "select 1", "--format", "csv", "--out", str(tmp_path / "no" / "x.csv")])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "no is no folder" in done.stderr
