@@ -19,6 +19,7 @@ from typing import Any
 from lake.audit import audit
 from lake.config import Places
 from lake.errors import AuditError, ConflictError
+from lake.refs import Refs
 from lake.release import Published, publish
 from lake.schema import PACKAGED
 from lake.workspace import open_workspace
@@ -104,7 +105,12 @@ def build(
     Raises:
         AuditError: dbt or a check failed; nothing was published.
         ConflictError: somebody published meanwhile, and rebase is off.
+        UsageError: the tag is not allowed or names an older release.
     """
+    if tag is not None:  # what can be known before a long build
+        refs = Refs(places.home)
+        last = refs.last()
+        refs.check_free(tag, last.number if last else 0)
     for attempt in range(REBASES if rebase else 1):
         started = time.monotonic()
         run_dbt(places, quiet)

@@ -14,12 +14,13 @@ import pytest
 
 from lake.build import Built, build
 from lake.config import Places
-from lake.errors import AuditError, ConflictError
+from lake.errors import AuditError, ConflictError, UsageError
 from lake.land import land
 from lake.query import Lake
 from lake.refs import Refs
 from lake.release import publish
 from tests.lake.conftest import chat, land_input, places_in, write_input
+from tests.lake.small_lake import SmallLake, rows
 
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.usefixtures("dbt_apart")]
 
@@ -83,6 +84,17 @@ def test_a_publisher_who_comes_second_stops_and_with_rebase_both_sets_of_rows_ar
     assert Lake(slow.home).sql(sources).rows() == [("quick",), ("slow",)]
     with pytest.raises(ConflictError, match="--rebase"):
         publish(quick)
+
+
+@pytest.mark.parametrize(("tag", "said"), [("my tag", "not allowed"), ("gold", "names release 1 already")])
+def test_a_tag_that_cannot_be_given_is_refused_before_anything_is_built(tmp_path: Path, tag: str, said: str) -> None:
+    small = SmallLake.make(tmp_path)
+    for n in range(2):
+        small.build(rows(1, n))
+        publish(small.places, tag=None if n else "gold")
+    shutil.rmtree(small.places.project)
+    with pytest.raises(UsageError, match=said):
+        build(small.places, tag)
 
 
 def test_a_failed_dbt_publishes_nothing(built: tuple[Places, Built], tmp_path: Path) -> None:
