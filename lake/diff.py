@@ -90,8 +90,10 @@ def _compare(lake: Lake, table: str, before: View | None, after: View | None) ->
     shared = [n for n in known.columns.names if all(v.columns is not None and n in v.columns.names for v in (one, two))]
     keys = [identifier(k) for k in key_of(lake, table) if k in shared] or ["row_hash"]
     slices = [c for c in SLICES if c in shared]
+    # Where the second release has the row, its slice is that release's, null too.
     kept = "".join(
-        f", coalesce(cast(a.{c} as varchar), cast(b.{c} as varchar)) as {c}" for c in map(identifier, slices)
+        f", cast(case when a.row_hash is null then b.{c} else a.{c} end as varchar) as {c}"
+        for c in map(identifier, slices)
     )
     rows = (
         f"with rows as (select a.row_hash as new, b.row_hash as old{kept} from after as a full join before as b "
