@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from dbt_common.invocation import get_invocation_id
 from lake import memo, project, schema
 from lake.config import find_project
 from lake.errors import ConflictError
-from lake.identity import H
 from lake.refs import Refs, Release
 from lake.table import snapshot
 from lake.views import create_view, register_filesystem
@@ -120,11 +118,6 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
 def read_pins(connection: duckdb.DuckDBPyConnection) -> dict[str, int | None]:
     """Return the Delta version of each raw table that a workspace reads; None where nothing had landed."""
     return dict(connection.execute("select name, version from _lake.pins order by name").fetchall())
-
-
-def pins_digest(pins: Mapping[str, int | None]) -> str:
-    """Return the hash of pins, as `_lake.built` notes it."""
-    return H(*[f"{name} {'' if version is None else version}" for name, version in sorted(pins.items())])
 
 
 def raw_view(home: str, name: str, version: int | None) -> str:

@@ -7,7 +7,7 @@ rows that dbt notes in `_lake.built` decide, not the tables.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,14 @@ import pyarrow as pa
 from lake.config import Places
 from lake.contract import odcs
 from lake.errors import ContractError, NotFoundError, StaleBuildError, UsageError
+from lake.identity import H
 from lake.schema import field
 
 LAYERS = ("curated", "eval", "train")
-LAST = "select invocation_id, command, selection, project_digest, failures from _lake.built order by rowid desc limit 1"
+LAST = (
+    "select invocation_id, command, selection, pins_digest, project_digest, failures from _lake.built "
+    "order by rowid desc limit 1"
+)
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def check_build(connection: duckdb.DuckDBPyConnection, places: Places) -> Build:
         raise StaleBuildError(f"{places.workspace} was not made by a build of this project. {again}") from error
     if not last or not bases:
         raise StaleBuildError(f"nothing was built in {places.workspace} yet. {again}")
-    ((invocation, command, selection, built_under, failures),) = last
+    ((invocation, command, selection, pinned, built_under, failures),) = last
     ((home, parent),) = bases
     if os.path.normpath(home) != os.path.normpath(places.home):
         raise StaleBuildError(f"{places.workspace} was built from the lake {home}, not from {places.home}. {again}")
@@ -118,6 +122,10 @@ def check_build(connection: duckdb.DuckDBPyConnection, places: Places) -> Build:
         raise StaleBuildError(f"the last `dbt {command}` in {places.workspace} did not come to its end. {again}")
     if failures:
         raise StaleBuildError(f"the last `dbt {command}` had {failures} failures; expected none. Mend them. {again}")
+    if pinned != pins_digest(pins):
+        raise StaleBuildError(
+            f"raw tables were pinned anew in {places.workspace} after its last build; that build was stopped. {again}"
+        )
     present = project.digest(places.project)
     if built_under != present:
         raise StaleBuildError(
@@ -125,6 +133,11 @@ def check_build(connection: duckdb.DuckDBPyConnection, places: Places) -> Build:
             f"{built_under[:12]} then, {present[:12]} now). {again}"
         )
     return Build(invocation, built_under, pins, parent)
+
+
+def pins_digest(pins: Mapping[str, int | None]) -> str:
+    """Return the hash of the raw tables' pinned versions, as `_lake.built` notes it."""
+    return H(*[f"{name} {'' if version is None else version}" for name, version in sorted(pins.items())])
 
 
 def published_tables(connection: duckdb.DuckDBPyConnection, project: Path) -> list[Table]:

@@ -10,8 +10,9 @@ import duckdb
 import yaml
 
 from lake.config import Places
-from lake.dbt_plugin import prepare
+from lake.dbt_plugin import prepare, read_pins
 from lake.project import digest
+from lake.workspace import pins_digest
 
 Row = tuple[str, str, str]
 COLUMNS = {"examples": ["example_id", "source", "text"], "hits": ["example_id", "item_id", "text"]}
@@ -56,8 +57,14 @@ class SmallLake:
                     "select *, left(sha256(to_json(new)::varchar), 32) as row_hash from new"
                 )
             connection.execute(
-                "insert into _lake.built values (?, 'build', ?, '', ?, ?, now())",
-                [uuid.uuid4().hex, selection, digest(self.places.project), failures],
+                "insert into _lake.built values (?, 'build', ?, ?, ?, ?, now())",
+                [
+                    uuid.uuid4().hex,
+                    selection,
+                    pins_digest(read_pins(connection)),
+                    digest(self.places.project),
+                    failures,
+                ],
             )
 
 

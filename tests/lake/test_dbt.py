@@ -15,11 +15,11 @@ import pytest
 
 from lake import project, schema
 from lake.config import Places
-from lake.dbt_plugin import RAW, pins_digest, prepare, read_pins
+from lake.dbt_plugin import RAW, prepare, read_pins
 from lake.errors import ConflictError, StaleBuildError
 from lake.land import land
 from lake.release import publish
-from lake.workspace import check_build
+from lake.workspace import check_build, pins_digest
 from tests.lake.dbt_lake import ROOT, DbtLake
 
 pytestmark = pytest.mark.timeout(1800)

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from lake.errors import AuditError, ConflictError, NotFoundError, StaleBuildError, UsageError
@@ -154,6 +155,14 @@ def test_a_build_that_is_not_whole_is_refused(
     with pytest.raises(StaleBuildError, match=says):
         publish(small.places)
     assert read(small) == rows(1)
+
+
+def test_a_build_that_was_killed_once_it_had_pinned_is_refused(small: SmallLake) -> None:
+    small.build(rows(1))
+    with duckdb.connect(small.places.workspace) as connection:
+        connection.execute("update _lake.pins set version = 7 where name = 'traces'")
+    with pytest.raises(StaleBuildError, match="pinned anew"):
+        publish(small.places)
 
 
 def test_a_build_of_another_state_of_the_project_is_refused(small: SmallLake) -> None:
