@@ -92,7 +92,7 @@ def _compare(lake: Lake, table: str, before: View | None, after: View | None) ->
     slices = [c for c in SLICES if c in shared]
     # Where the second release has the row, its slice is that release's, null too.
     kept = "".join(
-        f", cast(case when a.row_hash is null then b.{c} else a.{c} end as varchar) as {c}"
+        f", case when a.row_hash is null then cast(b.{c} as varchar) else cast(a.{c} as varchar) end as {c}"
         for c in map(identifier, slices)
     )
     rows = (
