@@ -30,7 +30,7 @@ from lake.config import find_project
 from lake.errors import ConflictError
 from lake.refs import Refs, Release
 from lake.table import snapshot
-from lake.views import create_view, register_filesystem
+from lake.views import create_view, register_filesystem, relation
 
 # Landings first: they are committed after the rows that they count, so what is pinned never lacks a counted row.
 RAW = ("landings", "rejects", "traces", "web", "synthetic", "benchmark", "amendments")
@@ -101,7 +101,10 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
     last = numbers[-1] if numbers else None
     _bind(connection, home, refs.load(last) if last else None)
     for name, version in read_pins(connection).items():
-        connection.execute(raw_view(home, name, version))
+        try:
+            connection.execute(raw_view(home, name, version))
+        except duckdb.IOException:  # no release names the version, so that `lake gc` may have taken its files
+            connection.execute(_gone_view(name, version))
     for name in RAW:
         newest = snapshot(f"{home}/raw/{name}")
         version = newest.version if newest else None
@@ -124,6 +127,16 @@ def raw_view(home: str, name: str, version: int | None) -> str:
     """Return the statement that points `raw.<name>` at a version, or at a typed empty relation for None."""
     found = None if version is None else snapshot(f"{home}/raw/{name}", version)
     return create_view(f"raw.{name}", schema.arrow(f"raw/{name}"), found)
+
+
+def _gone_view(name: str, version: int | None) -> str:
+    """Return the statement that makes a view which can be replaced, and says why it cannot be read."""
+    said = (
+        f"files of raw.{name} version {version}, which this workspace has pinned, are gone; expected those of a "
+        "version that a release names, or of the last day. Run `dbt build` without a selection, which pins anew."
+    )
+    columns = relation(schema.arrow(f"raw/{name}"), None).removesuffix("where false")
+    return f"create or replace view raw.{name} as {columns} where cast(error('{said}') as boolean)"
 
 
 def absolute(home: str) -> str:

@@ -11,9 +11,10 @@ import shutil
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
-from lake import project, schema
+from lake import project, schema, table
 from lake.config import Places
 from lake.dbt_plugin import RAW, prepare, read_pins
 from lake.errors import ConflictError, StaleBuildError
@@ -153,3 +154,22 @@ def test_a_folder_of_the_lake_that_looks_like_a_partition_changes_no_column(tmp_
     with duckdb.connect() as connection:
         prepare(connection, str(home), ROOT)
         assert connection.sql("select kind, source from raw.landings").fetchall() == [("web", "pages")]
+
+
+def test_a_workspace_whose_pinned_files_were_collected_can_be_built_anew(tmp_path: Path) -> None:
+    home = str(tmp_path / "lake")
+    (tmp_path / "page.md").write_text("# A page")
+    land([tmp_path / "page.md"], "web", "pages", home=home)
+    with duckdb.connect(tmp_path / "one.duckdb") as connection:
+        prepare(connection, home, ROOT)
+        pinned = table.snapshot(f"{home}/raw/web")
+        assert pinned is not None
+        new = table.write(pinned.uri, pinned.schema, pq.read_table(pinned.files[0], schema=pinned.schema))
+        table.commit(pinned, new, removes=pinned.files)  # as compaction does
+        assert len(table.vacuum(pinned.uri, [], min_age_hours=0)) == 1
+        prepare(connection, home, ROOT)
+        with pytest.raises(duckdb.Error, match=r"raw\.web version 1, which this workspace has pinned, are gone"):
+            connection.sql("from raw.web").fetchall()
+        for (statement,) in connection.sql("select statement from _lake.fresh").fetchall():  # as a whole build does
+            connection.execute(statement)
+        assert connection.sql("select path from raw.web").fetchall() == [("page.md",)]
