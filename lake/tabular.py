@@ -13,7 +13,7 @@ import decimal
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 from lake.containers import BOM, KEPT, MAX_RECORD, Block, bad, skip_bom, too_long
 from lake.streams import Stream
 
-ROWS = 2048  # rows of a block
+ROWS = 2048  # rows of a block, fewer where they are long
+BLOCK_BYTES = 8 << 20
 DELIMITERS = ",\t;|"
 
 
@@ -74,45 +75,70 @@ def _rows_of(text: str, delimiter: str, count: int) -> list[list[str]]:
 
 def csv_rows(stream: Stream, delimiter: str) -> Iterator[Block]:
     """Read a CSV table with a header; each row is one JSON object of texts."""
+    block, number, header, size = Block(), 1, None, 0
+    positions: list[int] = []
+    for row, problem, raw in _cells(stream, delimiter):
+        if problem is not None:
+            block.problems[len(block.payloads)] = problem
+            _add(block, raw)
+        elif not row:
+            block.skipped["empty line"] += 1
+            continue
+        elif header is None:
+            header = row
+            continue
+        else:
+            _add_row(block, row, header)
+        positions.append(number)
+        number += 1
+        size += len(block.payloads[-1])
+        if len(positions) >= ROWS or size >= BLOCK_BYTES:
+            block.positions = positions
+            yield block
+            block, positions, size = Block(), [], 0
+    if stream.broken is not None and stream.broken not in block.problems.values():
+        block.problems[len(block.payloads)] = stream.broken
+        block.payloads.append(b"")
+        positions.append(number)
+    block.positions = positions
+    yield block
+
+
+def _cells(stream: Stream, delimiter: str) -> Iterator[tuple[list[str], str | None, bytes]]:
+    """Yield the rows of a table; of what is no row, or only the beginning of one, why and its bytes."""
     csv.field_size_limit(MAX_RECORD)
     skip_bom(stream)
     # BufferedReader, since TextIOWrapper wants read1; surrogateescape, so that bytes that are no UTF-8 can be kept.
     text = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", errors="surrogateescape", newline="")
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
-    block, number, header = Block(), 1, None
-    positions: list[int] = []
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            block.problems[len(block.payloads)] = f"no CSV row: {error}"
-            row = []
-        else:
-            if not row:
-                block.skipped["empty line"] += 1
-                continue
-            if header is None:
-                header = row
-                continue
-        _add_row(block, row, header or [])
-        positions.append(number)
-        number += 1
-        if len(positions) >= ROWS:
-            block.positions = positions
-            yield block
-            block, positions = Block(), []
-    block.positions = positions
-    yield block
-    if stream.broken is not None:
-        yield bad(b"", number, stream.broken)
+    lines: list[str] = []  # of the row at hand
+    reader = csv.reader(_noted(text, lines), delimiter=delimiter, strict=True)
+    try:
+        while True:
+            row: list[str] = []
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem: str | None = f"no CSV row: {error}"
+            else:
+                problem = None if lines[-1].endswith(("\n", "\r")) else stream.broken
+            yield row, problem, "".join(lines).encode("utf-8", "surrogateescape") if problem else b""
+            lines.clear()
+    finally:
+        text.detach().detach()  # else they close the stream, which is to be hashed to its end
+
+
+def _noted(text: Iterable[str], lines: list[str]) -> Iterator[str]:
+    for line in text:
+        lines.append(line)
+        yield line
 
 
 def _add_row(block: Block, row: list[str], header: list[str]) -> None:
     """Add a row, or what is wrong with it."""
     index = len(block.payloads)
-    if index not in block.problems and len(row) != len(header):
+    if len(row) != len(header):
         block.problems[index] = f"the row has {len(row)} cells; the header has {len(header)}"
     value: Any = row if index in block.problems else dict(zip(header, row, strict=True))
     try:
@@ -120,7 +146,12 @@ def _add_row(block: Block, row: list[str], header: list[str]) -> None:
     except UnicodeEncodeError:
         payload = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
         block.problems[index] = "not UTF-8"
+    _add(block, payload)
+
+
+def _add(block: Block, payload: bytes) -> None:
     if len(payload) > MAX_RECORD:
+        index = len(block.payloads)
         block.problems[index], block.sizes[index] = too_long(len(payload)), len(payload)
         payload = payload[:KEPT]
     block.payloads.append(payload)
@@ -134,17 +165,22 @@ def parquet_rows(stream: Stream) -> Iterator[Block]:
         return
     number = 1
     try:
-        for batch in pq.ParquetFile(copy).iter_batches(batch_size=ROWS):
-            payloads = [canonical(jsonable(row)) for row in batch.to_pylist()]
-            block = Block(payloads, range(number, number + len(payloads)))
-            for index, payload in enumerate(payloads):
-                if len(payload) > MAX_RECORD:
-                    block.problems[index], block.sizes[index] = too_long(len(payload)), len(payload)
-                    payloads[index] = payload[:KEPT]
-            number += len(payloads)
+        file = pq.ParquetFile(copy)
+        for batch in file.iter_batches(batch_size=_rows_a_block(file.metadata)):
+            block = Block([], range(number, number + batch.num_rows))
+            for row in batch.to_pylist():
+                _add(block, canonical(jsonable(row)))
+            number += batch.num_rows
             yield block
     except (pa.ArrowException, OSError) as error:
         yield bad(b"", number, f"the Parquet file cannot be read from row {number} on: {error}")
+
+
+def _rows_a_block(metadata: pq.FileMetaData) -> int:
+    """Return how many rows of a Parquet file make a block of bounded size."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    longest = max((g.total_byte_size // g.num_rows for g in groups if g.num_rows), default=1)
+    return max(1, min(ROWS, BLOCK_BYTES // max(longest, 1)))
 
 
 def jsonable(value: Any) -> Any:

@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import lzma
+import random
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,19 @@ def test_csv_cells_stay_the_texts_that_they_are(tmp_path: Path) -> None:
     ]
     assert [(n, r) for n, _, r in bad(blocks)] == [(3, "the row has 1 cells; the header has 2"), (4, "not UTF-8")]
     assert sum(b.skipped["empty line"] for b in blocks) == 1
+
+
+def test_blocks_of_tables_with_long_rows_are_bounded(tmp_path: Path) -> None:
+    texts = [random.Random(n).randbytes(200_000).hex() for n in range(100)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "x", use_dictionary=False, compression="none")
+    csv_file = "text\n" + "\n".join(texts) + "\n"
+    for blocks in (
+        list(tabular.parquet_rows(stream((tmp_path / "x").read_bytes()))),
+        list(tabular.csv_rows(stream(csv_file.encode()), ",")),
+    ):
+        assert [json.loads(p)["text"] for p in good(blocks)] == texts
+        assert max(sum(map(len, b.payloads)) for b in blocks) < tabular.BLOCK_BYTES + 500_000
+        assert [n for b in blocks for n in b.positions] == list(range(1, 101))
 
 
 def test_parquet_values_become_what_json_has(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -278,6 +281,41 @@ def test_a_read_that_fails_is_no_end_of_the_file(home: Path, tmp_path: Path, mon
             land([path], "traces", "s")
     assert rows(home, "landings") == rows(home, "rejects") == []
     assert counts(land([path], "traces", "s"))[::3] == (400, 0)
+
+
+@pytest.mark.parametrize("small", [0, 8 << 20])
+def test_tables_land_row_by_row_and_are_known_again(
+    put: Lander, home: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    monkeypatch.setattr(land_module, "SMALL", small)
+    out = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": ["words of a page", "other words"]}), out)
+    csv = b'text,n\r\nwords of a page,1\r\n\r\nonly one\r\n"broken" quote,2\r\nother words,3\r\n'
+    files = {"x.csv": csv, "y.csv.gz": gzip.compress(csv, mtime=0), "z.parquet": out.getvalue().to_pybytes()}
+    assert counts(put(files, kind="web")) == (12, 4, 4, 2, 2)  # y has the records of x
+    assert rows(home, "web", "path, position, payload")[:2] == [
+        ("x.csv", 1, b'{"text":"words of a page","n":"1"}'),
+        ("x.csv", 4, b'{"text":"other words","n":"3"}'),
+    ]
+    assert rows(home, "rejects", "position, reason, payload") == [
+        (2, "the row has 1 cells; the header has 2", b'["only one"]'),
+        (3, "no CSV row: ',' expected after '\"'", b'"broken" quote,2\r\n'),
+    ]
+    hashes = [(name.removesuffix(".gz"), hashlib.sha256(data).hexdigest()) for name, data in files.items()]
+    assert rows(home, "landings", "path, sha256") == hashes
+    assert counts(put(files, kind="web")) == (12, 0, 10, 0, 2)
+
+
+def test_a_compressed_table_cut_short_lands_no_half_row(put: Lander, home: Path) -> None:
+    lines = [f"{os.urandom(40).hex()},{n}\n".encode() for n in range(100)]
+    whole = b"text,n\n" + b"".join(lines)
+    summary = put({"x.csv.gz": gzip.compress(whole, mtime=0)[:-600]}, kind="web")
+    assert (summary.read, summary.rejected) == (summary.landed + 1, 1)
+    found = [json.loads(p) for (p,) in rows(home, "web", "payload")]
+    assert all(f"{row['text']},{row['n']}\n".encode() in lines for row in found)
+    ((reason, rest),) = rows(home, "rejects", "reason, payload")
+    assert "cut short" in reason
+    assert rest in whole
 
 
 def test_a_named_format_lands_what_it_would_not_recognise(put: Lander) -> None:
