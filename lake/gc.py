@@ -115,9 +115,17 @@ def _memos(lake: Lake, releases: list[Release], dry_run: bool) -> list[str]:
             if (kernel, mark) not in used and _youngest_hours(uri) > MIN_AGE_HOURS:
                 gone.append(f"{kernel}/{mark}")
                 if not dry_run:
-                    files, folder = filesystem_of(uri)
-                    files.delete_dir(folder)
+                    _delete(uri)
     return gone
+
+
+def _delete(uri: str) -> None:
+    """Delete a table, its log first and from its end: killed at any moment, it leaves an older version or no table."""
+    files, folder = filesystem_of(uri)
+    log = files.get_file_info(pyarrow.fs.FileSelector(f"{folder}/_delta_log", allow_not_found=True))
+    for info in sorted(log, key=lambda f: f.base_name, reverse=True):
+        files.delete_file(info.path)
+    files.delete_dir(folder)
 
 
 def _children(uri: str) -> list[str]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lake.errors import InternalError, UsageError
 from lake.gc import collect
+from lake.parquet import filesystem_of
 from lake.query import Lake
 from lake.release import publish
-from lake.table import append
+from lake.table import append, snapshot
 from tests.lake.small_lake import SmallLake, rows
 
 
@@ -97,6 +100,43 @@ def test_a_memo_that_no_kept_release_and_not_the_project_uses_goes(small: SmallL
     age(home, 48)
     assert collect(Lake(home)).memos == [f"language/{'0' * 32}"]
     assert not old.exists()
+
+
+class Dying:
+    """A file system that dies at its nth deletion."""
+
+    def __init__(self, files: Any, left: int) -> None:
+        self.files, self.left = files, left
+
+    def __getattr__(self, name: str) -> Any:
+        self.left -= name.startswith("delete")
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return getattr(self.files, name)
+
+
+def test_a_collector_that_dies_over_a_memo_leaves_a_readable_one_or_none(
+    small: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(small.places.home)
+    old = str(home / "memo" / "language" / ("0" * 32))
+    schema = pa.schema([("key", pa.string())])
+    versions = []
+    for deletions in range(5):
+        for key in "abc":
+            append(old, schema, pa.table({"key": [key]}))
+        age(home, 48)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            dying = Dying(filesystem_of(old)[0], deletions)
+            patch.setattr("lake.gc.filesystem_of", lambda uri, dying=dying: (dying, uri))
+            collect(Lake(home))
+        left = snapshot(old)
+        versions.append(left.version if left else None)
+        if left and left.files:
+            assert pq.read_table(list(left.files)).num_rows == left.version
+        assert collect(Lake(home)).memos == [f"language/{'0' * 32}"]
+        assert not Path(old).exists()
+    assert versions == [3, 2, 1, 0, None]
 
 
 def test_the_last_release_is_never_given_up(small: SmallLake) -> None:
