@@ -2,8 +2,9 @@
 
     summary = land(["logs/"], "traces", "support-bot", license="CC-BY-4.0")
 
-Files are read and hashed once, in a thread that also cuts and checks records; ids, known ids and Arrow rows are made
-here, Parquet in a third thread. 250 MB of chat records: see tests/bench/bench_land.py.
+Files are read and hashed once (twice where one of the same size has landed, which may be the same), in a thread that
+also cuts and checks records and gives them ids; known ids and Arrow rows are worked out here, Parquet in a third
+thread. 250 MB of chat records: see tests/bench/bench_land.py.
 """
 
 from __future__ import annotations

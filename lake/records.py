@@ -219,7 +219,8 @@ def refined(block: Block, form: Format) -> Block:
         key = natural_key(value[0]) if natural_key and value else None
         if natural_key and key is None and index not in block.problems:
             block.problems[index] = "a span without ids: trace id and span id were expected"
-        keys.append(key)
+        # JSON may escape half of a surrogate pair, which no text of the tables can hold.
+        keys.append(None if key is None else key.encode("utf-8", "backslashreplace").decode())
         times.append(moment(observed_at(value[0])) if observed_at and value else None)
     block.natural_keys, block.observed = keys, times
     return block

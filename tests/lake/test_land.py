@@ -283,6 +283,12 @@ def test_a_read_that_fails_is_no_end_of_the_file(home: Path, tmp_path: Path, mon
     assert counts(land([path], "traces", "s"))[::3] == (400, 0)
 
 
+def test_a_span_id_with_half_a_surrogate_pair_lands(put: Lander, home: Path) -> None:
+    line = b'{"sessionId": "\\ud800", "uuid": "u", "type": "user", "message": {"role": "user", "content": "a"}}'
+    assert counts(put({"x.jsonl": line}, format="claude_code")) == (1, 1, 0, 0, 0)
+    assert rows(home, "traces", "natural_key, payload") == [("\\ud800/u", line.decode())]
+
+
 @pytest.mark.parametrize("small", [0, 8 << 20])
 def test_tables_land_row_by_row_and_are_known_again(
     put: Lander, home: Path, monkeypatch: pytest.MonkeyPatch, small: int
