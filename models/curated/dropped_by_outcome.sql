@@ -31,6 +31,7 @@ final as (
             when examples.shape = 'pair' and examples.chosen = examples.rejected then 'equal_pair'
             when examples.shape = 'pair' then 'incomplete_pair'
             when not {{ has_trainable_turn("examples.messages") }} then 'no_assistant_turn'
+            when not {{ answers_a_user("examples.messages") }} then 'no_user_turn'
             when examples.shape = 'unpaired' then 'no_label'
             else 'no_use'
         end as reason,

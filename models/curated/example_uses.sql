@@ -1,3 +1,4 @@
+{{ config(materialized="view") }}
 -- What each table of train/ and eval/ asks of an example. An example that none takes is dropped by dropped_by_outcome.
 with examples as (
 
@@ -19,7 +20,7 @@ uses as (
     from trainable
     where
         shape = 'chat'
-        and {{ has_trainable_turn("messages") }}
+        and {{ answers_a_user("messages") }}
         and coalesce(outcome.reward, 1) = 1
 
     union all
@@ -28,7 +29,7 @@ uses as (
     select example_id, 'train_unpaired' as use
     from trainable
     where
-        {{ has_trainable_turn("messages") }}
+        {{ answers_a_user("messages") }}
         and ((shape = 'unpaired' and label is not null) or (shape = 'chat' and outcome.reward is not null))
 
     union all
@@ -37,6 +38,7 @@ uses as (
     from trainable
     where
         shape = 'pair'
+        and {{ first_user_turn("messages") }} is not null
         and {{ has_trainable_turn("chosen") }}
         and {{ has_trainable_turn("rejected") }}
         and chosen != rejected

@@ -46,13 +46,38 @@
 {%- endmacro %}
 
 
-{#- Whether a list of messages has an assistant turn that says or calls something and is not weighted 0. -#}
+{#- Whether a turn trains: one of an assistant that says or calls something and is not weighted 0. -#}
+{% macro trains(turn) -%}
+    {{ turn }}.role = 'assistant' and coalesce({{ turn }}.weight, 1) > 0 and (
+        coalesce({{ turn }}.content, '') != '' or coalesce({{ turn }}.reasoning, '') != ''
+        or {{ turn }}.tool_calls is not null
+    )
+{%- endmacro %}
+
+
+{#- Whether a list of messages has a turn that trains. -#}
 {% macro has_trainable_turn(messages) -%}
-    coalesce(len(list_filter(
-        {{ messages }},
-        lambda m: m.role = 'assistant' and coalesce(m.weight, 1) > 0
-            and (coalesce(m.content, '') != '' or coalesce(m.reasoning, '') != '' or m.tool_calls is not null)
-    )), 0) > 0
+    coalesce(len(list_filter({{ messages }}, lambda m: {{ trains("m") }})), 0) > 0
+{%- endmacro %}
+
+
+{#- Place of the first user turn, from 1; null where there is none. -#}
+{% macro first_user_turn(messages) -%}
+    list_position(list_transform({{ messages }}, lambda m: m.role), 'user')
+{%- endmacro %}
+
+
+{#- Whether a turn trains that answers a user: without a question before it there is nothing to learn an answer to. -#}
+{% macro answers_a_user(messages) -%}
+    {{ has_trainable_turn(messages ~ "[" ~ first_user_turn(messages) ~ " + 1:]") }}
+{%- endmacro %}
+
+
+{#- A chat that has a turn that trains, without what follows the last one: users say goodbye to what is judged. -#}
+{% macro until_last_answer(messages) -%}
+    list_slice({{ messages }}, 1, len({{ messages }}) + 1 - list_position(
+        list_reverse(list_transform({{ messages }}, lambda m: {{ trains("m") }})), true
+    ))
 {%- endmacro %}
 
 
