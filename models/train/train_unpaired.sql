@@ -17,7 +17,8 @@ final as (
         examples.source,
         examples.kind,
         examples.license,
-        examples.messages,
+        -- What is judged ends the chat; of a run that the user ended no more would be left to train on.
+        {{ until_last_answer("examples.messages") }} as messages,
         examples.tools,
         coalesce(examples.label, examples.outcome.reward = 1) as label
     from decisions

@@ -89,6 +89,14 @@ def test_a_pair_whose_prompt_no_user_said_is_incomplete(lake: DbtLake) -> None:
     assert became(lake, "pairs") == [(["train_preference"], None, None), (None, "outcome", "incomplete_pair")]
 
 
+def test_what_is_judged_ends_a_labelled_chat(lake: DbtLake) -> None:
+    assert became(lake, "run1") == [(["train_sft", "train_unpaired"], None, None)]
+    assert became(lake, "run0") == [(["train_unpaired"], None, None)]
+    query = "select label, list_transform(messages, lambda m: m.role) from train_unpaired order by label"
+    assert lake.rows(query) == [(False, ["user", "assistant"]), (True, ["user", "assistant"])]
+    assert lake.rows("select len(messages) from train_sft where source = 'run1'") == [(3,)]
+
+
 def test_what_a_contract_calls_a_view_is_one(lake: DbtLake) -> None:
     query = "select table_name, table_type from information_schema.tables where table_schema = 'main'"
     kinds = dict(lake.rows(query))
