@@ -5,9 +5,13 @@ with examples as (
 
 ),
 
+-- SPDX identifiers are equal whatever their case.
 licences as (
 
-    select * from {{ ref("licences") }}
+    select
+        coalesce(list(lower(license)), []) as listed,
+        coalesce(list(lower(license)) filter (where is_allowed), []) as allowed
+    from {{ ref("licences") }}
 
 ),
 
@@ -18,13 +22,13 @@ judged as (
         examples.license,
         case
             when examples.problem is not null then examples.problem
-            when trim(examples.text) = '' and not {{ has_trainable_turn("examples.messages") }} then 'empty'
-            when examples.kind = 'benchmark' or examples.license is null or licences.is_allowed then null
-            when licences.license is null then 'licence_not_listed'
-            else 'licence_not_allowed'
+            when {{ is_blank("examples.text") }} and not {{ has_trainable_turn("examples.messages") }} then 'empty'
+            when examples.kind = 'benchmark' or examples.license is null then null
+            when not list_has_all(licences.listed, {{ licence_terms("examples.license") }}) then 'licence_not_listed'
+            when not list_has_all(licences.allowed, {{ licence_terms("examples.license") }}) then 'licence_not_allowed'
         end as reason
     from examples
-    left join licences on examples.license = licences.license
+    cross join licences
 
 ),
 

@@ -97,6 +97,11 @@ def test_what_is_judged_ends_a_labelled_chat(lake: DbtLake) -> None:
     assert lake.rows("select len(messages) from train_sft where source = 'run1'") == [(3,)]
 
 
+def test_licences_are_compared_term_by_term_whatever_their_case(lake: DbtLake) -> None:
+    found = [became(lake, f"licence{n}")[0] for n in range(len(LICENCES))]
+    assert [reason for _, _, reason in found] == [None, None, "licence_not_allowed", "licence_not_listed"]
+
+
 def test_what_a_contract_calls_a_view_is_one(lake: DbtLake) -> None:
     query = "select table_name, table_type from information_schema.tables where table_schema = 'main'"
     kinds = dict(lake.rows(query))

@@ -37,6 +37,12 @@ left join amendments on records.record_id = amendments.record_id
 {%- endmacro %}
 
 
+{#- The licences of an SPDX expression that all hold, lower case: `MIT AND CC-BY-4.0`, as records under several give. -#}
+{% macro licence_terms(license) -%}
+    string_split(lower({{ license }}), ' and ')
+{%- endmacro %}
+
+
 {#- Key of the kernel `chat` for a relation of records. -#}
 {% macro chat_key(records) -%}
     {{ memo_key("chat", [records ~ ".format", records ~ ".payload_hash"]) }}
