@@ -102,6 +102,10 @@ def test_licences_are_compared_term_by_term_whatever_their_case(lake: DbtLake) -
     assert [reason for _, _, reason in found] == [None, None, "licence_not_allowed", "licence_not_listed"]
 
 
+def test_a_document_of_white_space_is_empty(lake: DbtLake) -> None:
+    assert became(lake, "blank") == [(["train_pretrain"], None, None), (None, "rule", "empty")]
+
+
 def test_what_a_contract_calls_a_view_is_one(lake: DbtLake) -> None:
     query = "select table_name, table_type from information_schema.tables where table_schema = 'main'"
     kinds = dict(lake.rows(query))
