@@ -1,5 +1,6 @@
 -- Benchmark items that stand in examples, and whether that says anything: n-grams that many texts of the lake hold are
--- common property, a whole item is not. At most 32 items per example and benchmark. One row per example, field, item, part.
+-- common property, a whole item is not. At most 32 items per example and benchmark.
+-- One row per example, field, item and part.
 with fields as (
 
     select
@@ -31,17 +32,34 @@ example_hits as (
         fields.example_id,
         fields.field,
         hits.*,
-        max(hits.share) over (partition by fields.example_id, hits.benchmark, hits.hit.item_id) as item_share
+        hits.hit."match" = 'ngrams' and hits.share < limits.excused_share and hits.num_texts > limits.common_texts
+            as is_excused
     from fields
     inner join hits on fields.text_hash = hits.text_hash
+    cross join limits
+
+),
+
+items as (
+
+    select
+        *,
+        bool_or(is_protected and not is_excused) over item as is_reason,
+        max(share) over item as item_share
+    from example_hits
+    window item as (partition by example_id, benchmark, hit.item_id)
 
 ),
 
 listed as (
 
+    -- What drops the example comes first, so that other items never push it off the list.
     select *
-    from example_hits
-    qualify dense_rank() over (partition by example_id, benchmark order by item_share desc, hit.item_id) <= 32
+    from items
+    qualify
+        dense_rank() over (
+            partition by example_id, benchmark order by is_reason desc, item_share desc, hit.item_id
+        ) <= 32
 
 ),
 
@@ -65,9 +83,8 @@ final as (
         num_items,
         ngram,
         num_texts,
-        hit."match" = 'ngrams' and share < limits.excused_share and num_texts > limits.common_texts as is_excused
+        is_excused
     from listed
-    cross join limits
 
 )
 

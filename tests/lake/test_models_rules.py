@@ -106,6 +106,12 @@ def test_a_document_of_white_space_is_empty(lake: DbtLake) -> None:
     assert became(lake, "blank") == [(["train_pretrain"], None, None), (None, "rule", "empty")]
 
 
+def test_no_number_of_open_items_hides_a_protected_one(lake: DbtLake) -> None:
+    hits = lake.rows("select count(distinct item_id), count(*) filter (is_protected) from contamination_hits")
+    assert hits == [(32, 1)]
+    assert became(lake, "page") == [(None, "contamination", "contaminated")]
+
+
 def test_what_a_contract_calls_a_view_is_one(lake: DbtLake) -> None:
     query = "select table_name, table_type from information_schema.tables where table_schema = 'main'"
     kinds = dict(lake.rows(query))
