@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from lake.audit import audit
+from lake.config import Places
 from lake.contract import odcs
 from lake.workspace import LAYERS
 from tests.lake.dbt_lake import DbtLake
@@ -110,6 +112,10 @@ def test_no_number_of_open_items_hides_a_protected_one(lake: DbtLake) -> None:
     hits = lake.rows("select count(distinct item_id), count(*) filter (is_protected) from contamination_hits")
     assert hits == [(32, 1)]
     assert became(lake, "page") == [(None, "contamination", "contaminated")]
+
+
+def test_the_tables_keep_their_contracts(lake: DbtLake) -> None:
+    assert audit(Places(lake.home, lake.workspace, lake.project)).tables > 10
 
 
 def test_what_a_contract_calls_a_view_is_one(lake: DbtLake) -> None:
