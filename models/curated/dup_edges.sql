@@ -1,4 +1,4 @@
--- Exact duplicates among what no earlier stage dropped: the one with more uses stays, of equals the one with the lesser id.
+-- Exact duplicates among what no earlier stage dropped: the one with more uses stays, of equals the one of lesser id.
 -- The whole example decides; prompt and response are evidence. One row per dropped example.
 with survivors as (
 
