@@ -27,6 +27,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "verifier_verdict": ("verifier_verdict", "verdict", "judgement", "judgment", "verification"),
 }
 
+NUMBERED = ("prompt_id", "generator_version")  # a number says which one, too
+
 
 def row_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a unit that a row carries beside its texts.
@@ -58,6 +60,8 @@ def first(sides: list[Mapping[str, Any]], names: tuple[str, ...], field: str) ->
     for side in sides:
         for name in names:
             value = side.get(name)
+            if field in NUMBERED and isinstance(value, int) and not isinstance(value, bool):
+                return value
             if field == "parent_ids":
                 if isinstance(value, str) and value:
                     return [value]

@@ -124,3 +124,9 @@ def test_every_template_of_t0_gives_an_answer_without_the_mark(data: Path) -> No
     for row in rows:
         (unit,) = units(row, "prompt_completion")
         assert said(unit) == [("user", row["prompt"]), ("assistant", row["completion"][: -len("<|endoftext|>")])]
+
+
+def test_a_prompt_may_be_named_by_a_number() -> None:
+    row = {"instruction": "a", "output": "b", "prompt_id": 7, "version": 2, "judge": 4}
+    (made,) = units_of(json.dumps(row), "alpaca")
+    assert made["provenance"] == {"prompt_id": "7", "generator_version": "2"}
