@@ -15,7 +15,7 @@ said as (
         list(contents.record_id) as own_records,
         flatten(list(contents.messages[calls.said + 1:] order by calls.place)) as messages,
         first(contents.tools order by contents.tools is null, calls.place) as tools,
-        first(contents.provenance order by calls.place) as provenance
+        first(contents.provenance order by contents.provenance is null, calls.place) as provenance
     from {{ ref("stg_traces__calls") }} as calls
     inner join contents on calls.record_id = contents.record_id and calls.source = contents.source
     group by all
@@ -44,7 +44,7 @@ traces as (
         string_agg(distinct license, ' AND ' order by license) as license,
         min(created_at) as created_at,
         list(distinct record_id) as record_ids,
-        first(provenance order by provenance.generator_model is null, written_at, span_id) as provenance
+        first(provenance order by provenance.generator_model is null, written_at, span_id, record_id) as provenance
     from contents
     group by all
 
