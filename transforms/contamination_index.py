@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from transforms.ngram_index import Dictionary, Finds, Grams, dictionary, grams, scan
+from transforms.ngram_index import Dictionary, Finds, Grams, dictionary, grams, no_grams, scan
 from transforms.words import WORD, Column, Words, column, folded, nfc, shown, words
 
 N = 13
@@ -116,7 +116,7 @@ def build(items: pa.Table) -> Index:
     view = column(texts)
     read = words(view)
     listed = grams(read, N, MIN_LETTERS, MIN_DIFFERENT)
-    counted = Grams(*(a[~listed.is_plain] for a in listed))
+    counted = Grams._make(a[~listed.is_plain] for a in listed)
     num_grams = np.bincount(counted.texts, minlength=len(entries)).astype(np.int64)
     known, numbers = dictionary(counted, read)
     order = np.argsort(numbers, kind="stable")
@@ -145,7 +145,7 @@ def _sequences(read: Words, short: list[int]) -> tuple[set[int], Dictionary, dic
     chosen = [
         int(i) for i in first if int(listed.texts[i]) in set(short) and _says_something(read, int(listed.texts[i]))
     ]
-    picked = Grams(*(a[chosen] for a in listed))
+    picked = Grams._make(a[chosen] for a in listed)
     openings, numbers = dictionary(picked, read)
     opened: dict[int, list[int]] = defaultdict(list)
     for number, entry in zip(numbers.tolist(), picked.texts.tolist(), strict=True):
@@ -166,8 +166,7 @@ def _says_something(read: Words, entry: int) -> bool:
 
 
 def _codes(exact: dict[str, list[int]]) -> npt.NDArray[np.uint64]:
-    nothing = dictionary(Grams(*(np.zeros(0, np.int64) for _ in range(3)), np.zeros(0, np.uint64), np.zeros(0, bool)),
-                         words(column(pa.array([], pa.string()))))[0]  # fmt: skip
+    nothing, _ = dictionary(no_grams(), words(column(pa.array([], pa.string()))))
     return scan(column(pa.array(list(exact), pa.string())), N, nothing, SEQUENCE, nothing).whole
 
 

@@ -96,6 +96,16 @@ class Grams(NamedTuple):
     is_plain: npt.NDArray[np.bool_]
 
 
+def no_grams() -> Grams:
+    """Return an empty list of n-grams."""
+    return _room_for_grams(0)
+
+
+def _room_for_grams(size: int) -> Grams:
+    texts, starts, stops = (np.empty(size, np.int64) for _ in range(3))
+    return Grams(texts, starts, stops, np.empty(size, np.uint64), np.empty(size, np.bool_))
+
+
 def grams(words: Words, n: int, min_letters: int, min_different: int) -> Grams:
     """List the n-grams of texts.
 
@@ -106,10 +116,10 @@ def grams(words: Words, n: int, min_letters: int, min_different: int) -> Grams:
         min_different: least weight of the different ones among these, in words.
     """
     size = len(words.codes)
-    found = Grams(*(np.empty(size, np.int64) for _ in range(3)), np.empty(size, np.uint64), np.empty(size, np.bool_))
+    found = _room_for_grams(size)
     limits = (n * WORD, min_letters * WORD, min_different * WORD)
     count = _list(words.offsets, words.codes, words.weights, words.letters, POWERS, *limits, *found)
-    return Grams(*(a[:count] for a in found))
+    return Grams._make(a[:count] for a in found)
 
 
 @numba.njit(nogil=True, cache=True, _nrt=False)
