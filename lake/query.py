@@ -29,6 +29,7 @@ from lake.readonly import Reads, check
 from lake.refs import Refs, Release
 from lake.schema import arrow, project_files
 from lake.table import snapshot
+from lake.views import register_filesystem
 from lake.workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -290,13 +291,14 @@ def identifier(name: str) -> str:
 
 
 def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    for file in view.files[:1]:
+        register_filesystem(connection, file)
     if not view.name:
         return
     name = ".".join(map(identifier, view.name.split(".")))
     if view.sql:
         connection.execute(f"create view {name} as {view.sql}")
     elif view.files:
-        _register(connection, view.files[0])
         connection.execute(f"create view {name} as {scan(view)}")
     else:
         assert view.columns is not None
@@ -308,16 +310,6 @@ def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
 def _parser() -> duckdb.DuckDBPyConnection:
     """Return a database that only parses: opening one takes longer than most of the rest of a small query."""
     return duckdb.connect()
-
-
-def _register(connection: duckdb.DuckDBPyConnection, path: str) -> None:
-    """Let DuckDB read an object store through fsspec: its own way would download an extension."""
-    if "://" in path:
-        import fsspec
-
-        protocol = path.split("://")[0]
-        if not connection.filesystem_is_registered(protocol):
-            connection.register_filesystem(fsspec.filesystem(protocol))
 
 
 def _wanted(reads: Reads | None, name: str) -> bool:

@@ -13,12 +13,16 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
 from lake.cli import main
+from lake.dbt_plugin import prepare
 from lake.errors import UsageError
 from lake.land import land
+from lake.query import Lake
+from tests.conftest import ROOT
 from tests.lake.landed import rows
 
 CHAT = json.dumps({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}).encode()
@@ -120,7 +124,7 @@ def test_files_land_from_http(home: Path, served: str) -> None:
         land([f"{served}/none.jsonl"], "traces", "s")
 
 
-def test_files_land_from_s3_and_a_lake_lies_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_land_from_s3_and_a_lake_lies_there(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("s3fs")
     server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
     server.start()
@@ -146,6 +150,12 @@ def test_files_land_from_s3_and_a_lake_lies_there(home: Path, monkeypatch: pytes
         files.mkdir("lakehome")
         assert land(["s3://inbox/logs"], "traces", "s", home="s3://lakehome/x").landed == 3
         assert land(["s3://inbox/logs"], "traces", "s", home="s3://lakehome/x").already == 5
+        monkeypatch.setenv("LAKE_WORKSPACE", str(tmp_path / "one.duckdb"))
+        with duckdb.connect(tmp_path / "one.duckdb") as connection:
+            prepare(connection, "s3://lakehome/x", ROOT)
+        for workspace in (False, True):
+            counted = Lake("s3://lakehome/x").sql("select count(*) from raw.traces", workspace=workspace)
+            assert counted.item() == 3
     finally:
         server.stop()
 
