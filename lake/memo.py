@@ -81,16 +81,23 @@ def _uri(home: str, kernel: Kernel) -> str:
 
 
 def _find_missing(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str, base: Snapshot) -> tuple[int, int]:
-    """List the keys without a result in the temporary table memo_missing; return how many are asked and missing."""
-    sizes = " + ".join(f"coalesce({_bytes(f)}, 0)" for f in kernel.inputs) or "0"
+    """List the keys asked for in the temporary table memo_missing; return how many are asked and missing.
+
+    Inputs are measured, and so read, where a result is missing only: a build without news reads no payload.
+    """
     known = relation(stored(kernel), base)
     session.execute(
-        f"create or replace temp table memo_missing as with asked as ({asked}), keys as "
-        f"(select key, max({sizes}) > {LARGE} as is_large from asked group by key) "
-        f"select key, is_large, key not in (select key from ({known})) as is_missing from keys"
+        f"create or replace temp table memo_missing as with asked as ({asked}) "
+        f"select key, false as is_large, key not in (select key from ({known})) as is_missing from asked group by key"
     )
     counts = session.execute("select count(*), count(*) filter (where is_missing) from memo_missing").fetchall()
     total, missing = counts[0]
+    if missing:
+        sizes = " + ".join(f"coalesce({_bytes(f)}, 0)" for f in kernel.inputs) or "0"
+        session.execute(
+            f"update memo_missing set is_large = true where key in (with asked as ({asked}) select key from asked "
+            f"where key in (select key from memo_missing where is_missing) group by key having max({sizes}) > {LARGE})"
+        )
     return total, missing
 
 

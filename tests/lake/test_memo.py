@@ -75,6 +75,13 @@ def test_only_what_is_missing_is_computed_and_a_key_asked_twice_counts_once(lake
     assert extend(lake, [6, 4]) == ((2, 0, 2), [("k2", 1), ("k4", 2), ("k6", 3)])
 
 
+def test_the_inputs_of_stored_results_are_not_read(lake: str) -> None:
+    extend(lake, [2, 4])
+    with workspace(lake) as session:
+        unread = "select 'k' || n as key, cast(error('was read') as varchar) as text from unnest([2, 4]) as t (n)"
+        assert memo.extend(session, HALVES, unread).fetchall()[0][2:] == (2, 0, 2)
+
+
 def test_nothing_asked_is_a_typed_empty_view(lake: str) -> None:
     assert extend(lake, []) == ((0, 0, 0), [])
 
