@@ -1,30 +1,23 @@
 with examples as (
 
-    select * from {{ ref("examples") }}
-
-),
-
-decisions as (
-
-    select example_id from {{ ref("decisions") }} where list_contains(uses, 'eval_items')
+    {{ taken_by("eval_items") }}
 
 ),
 
 final as (
 
     select
-        examples.example_id,
-        examples.source,
-        examples.kind,
-        examples.license,
-        examples.suite,
-        examples.split,
-        examples.item_key,
-        examples.question,
-        examples.choices,
-        examples.answer
-    from decisions
-    inner join examples on decisions.example_id = examples.example_id
+        example_id,
+        source,
+        kind,
+        license,
+        suite,
+        split,
+        item_key,
+        question,
+        choices,
+        answer
+    from examples
 
 )
 

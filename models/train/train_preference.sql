@@ -1,28 +1,21 @@
 with examples as (
 
-    select * from {{ ref("examples") }}
-
-),
-
-decisions as (
-
-    select example_id from {{ ref("decisions") }} where list_contains(uses, 'train_preference')
+    {{ taken_by("train_preference") }}
 
 ),
 
 final as (
 
     select
-        examples.example_id,
-        examples.source,
-        examples.kind,
-        examples.license,
-        examples.messages,
-        examples.chosen,
-        examples.rejected,
-        examples.tools
-    from decisions
-    inner join examples on decisions.example_id = examples.example_id
+        example_id,
+        source,
+        kind,
+        license,
+        messages,
+        chosen,
+        rejected,
+        tools
+    from examples
 
 )
 

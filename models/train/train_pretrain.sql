@@ -1,26 +1,19 @@
 with examples as (
 
-    select * from {{ ref("examples") }}
-
-),
-
-decisions as (
-
-    select example_id from {{ ref("decisions") }} where list_contains(uses, 'train_pretrain')
+    {{ taken_by("train_pretrain") }}
 
 ),
 
 final as (
 
     select
-        examples.example_id,
-        examples.source,
-        examples.kind,
-        examples.license,
-        examples.document.url as url,
-        examples.text
-    from decisions
-    inner join examples on decisions.example_id = examples.example_id
+        example_id,
+        source,
+        kind,
+        license,
+        document.url as url,
+        text
+    from examples
 
 )
 

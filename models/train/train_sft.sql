@@ -1,26 +1,19 @@
 with examples as (
 
-    select * from {{ ref("examples") }}
-
-),
-
-decisions as (
-
-    select example_id from {{ ref("decisions") }} where list_contains(uses, 'train_sft')
+    {{ taken_by("train_sft") }}
 
 ),
 
 final as (
 
     select
-        examples.example_id,
-        examples.source,
-        examples.kind,
-        examples.license,
-        examples.messages,
-        examples.tools
-    from decisions
-    inner join examples on decisions.example_id = examples.example_id
+        example_id,
+        source,
+        kind,
+        license,
+        messages,
+        tools
+    from examples
 
 )
 

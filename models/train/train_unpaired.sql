@@ -1,28 +1,21 @@
 with examples as (
 
-    select * from {{ ref("examples") }}
-
-),
-
-decisions as (
-
-    select example_id from {{ ref("decisions") }} where list_contains(uses, 'train_unpaired')
+    {{ taken_by("train_unpaired") }}
 
 ),
 
 final as (
 
     select
-        examples.example_id,
-        examples.source,
-        examples.kind,
-        examples.license,
+        example_id,
+        source,
+        kind,
+        license,
         -- What is judged ends the chat; of a run that the user ended no more would be left to train on.
-        {{ until_last_answer("examples.messages") }} as messages,
-        examples.tools,
-        coalesce(examples.label, examples.outcome.reward = 1) as label
-    from decisions
-    inner join examples on decisions.example_id = examples.example_id
+        {{ until_last_answer("messages") }} as messages,
+        tools,
+        coalesce(label, outcome.reward = 1) as label
+    from examples
 
 )
 

@@ -81,6 +81,15 @@
 {%- endmacro %}
 
 
+{#- The examples that a table of train/ or eval/ takes. -#}
+{% macro taken_by(use) -%}
+    select examples.*
+    from {{ ref("decisions") }} as decisions
+    inner join {{ ref("examples") }} as examples on decisions.example_id = examples.example_id
+    where list_contains(decisions.uses, '{{ use }}')
+{%- endmacro %}
+
+
 {#- Shape of a unit of the kernel `chat`. -#}
 {% macro unit_shape(unit) -%}
     case

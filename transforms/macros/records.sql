@@ -79,6 +79,35 @@ left join amendments on records.record_id = amendments.record_id
 {%- endmacro %}
 
 
+{#- Columns of an example that is a unit of the kernel `chat`, for a relation that `chat_units` gives. -#}
+{% macro unit_columns(kind) -%}
+    {{ example_id("record_id", "n") }} as example_id,
+    '{{ kind }}' as kind,
+    {{ unit_shape("unit") }} as shape,
+    source,
+    format,
+    [record_id] as record_ids,
+    license,
+    coalesce(unit.created_at, observed_at) as created_at,
+    unit.messages as messages,
+    unit.tools as tools,
+    unit.chosen as chosen,
+    unit.rejected as rejected,
+    unit.label as label,
+    {{ staged_null("suite") }},
+    {{ staged_null("split") }},
+    {{ staged_null("item_key") }},
+    {{ staged_null("question") }},
+    {{ staged_null("choices") }},
+    {{ staged_null("answer") }},
+    unit.outcome as outcome,
+    {{ provenance("unit.provenance", "options") }} as provenance,
+    {{ staged_null("document") }},
+    {{ staged_null("text") }},
+    unit.problem as problem
+{%- endmacro %}
+
+
 {#- Provenance of an example: what the row says itself (none: nothing), else the options of its landing; null where nothing is known. -#}
 {% macro provenance(given, options) -%}
     {%- set types = {"seed": "bigint", "temperature": "double", "top_p": "double", "parent_ids": "varchar []"} -%}
