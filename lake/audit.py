@@ -53,8 +53,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class Audited:
-    """A passed audit: how many tables, how many checks."""
+    """A passed audit: of which invocation of dbt, how many tables, how many checks."""
 
+    invocation: str
     tables: int
     checks: int
 
@@ -96,7 +97,7 @@ def audit(places: Places, allow_empty: Sequence[str] = (), say: Callable[[str], 
         )
     refs = Refs(places.home)
     check_emptied(refs.load(build.parent) if build.parent else None, rows, allow_empty)
-    return Audited(len(tables), checks)
+    return Audited(build.invocation_id, len(tables), checks)
 
 
 def _audit_table(

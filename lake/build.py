@@ -118,7 +118,7 @@ def build(
         audited = audit(places, allow_empty, say)
         checked = time.monotonic()
         try:
-            published = publish(places, tag, allow_empty=allow_empty) if publishes else None
+            published = publish(places, tag, False, allow_empty, audited.invocation) if publishes else None
         except ConflictError:
             if attempt + 1 == (REBASES if rebase else 1):
                 raise

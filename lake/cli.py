@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from lake.errors import ContractError, InternalError, LakeError
+from lake.errors import ContractError, InternalError, LakeError, UsageError
 
 
 class Group(click.Group):
@@ -199,6 +199,8 @@ def build_release(tag: str | None, no_publish: bool, rebase: bool, allow_empty: 
     def say(line: str) -> None:
         click.echo(line, err=as_json)
 
+    if tag and no_publish:
+        raise UsageError("--tag names a release, and --no-publish makes none. Leave one of them out.")
     done = build(places(), tag, not no_publish, rebase, allow_empty, say, quiet=as_json)
     print_json(done.as_json()) if as_json else click.echo(done.as_text())
 
@@ -230,8 +232,8 @@ def publish_build(tag: str | None, force: bool, allow_empty: tuple[str, ...], as
     from lake.config import places
     from lake.release import publish
 
-    audit(places(), allow_empty, lambda line: click.echo(line, err=as_json))
-    done = publish(places(), tag, force, allow_empty)
+    audited = audit(places(), allow_empty, lambda line: click.echo(line, err=as_json))
+    done = publish(places(), tag, force, allow_empty, audited.invocation)
     print_json(done.release.as_json()) if as_json else click.echo(describe(done))
 
 

@@ -75,8 +75,11 @@ def collect(lake: Lake, keep_last: int | None = None, dry_run: bool = False) -> 
     spare = releases[: -keep_last if keep_last else 0]
     going = [r.number for r in spare if r.number not in tags.values()]
     if not dry_run:
-        for number in going:
-            lake.refs.remove(number)
+        for number in list(going):
+            if number in lake.refs.tags().values():  # tagged since this run began
+                going.remove(number)
+            else:
+                lake.refs.remove(number)
         lake.refs.clear_drafts(MIN_AGE_HOURS)
     # `releases` still holds those that just went, so their files stay for this run.
     memos = _memos(lake, releases, dry_run)

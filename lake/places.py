@@ -87,8 +87,15 @@ def _find_local(path: str, lake: str) -> Iterator[Place]:
 
 
 def _walk(folder: str, lake: str) -> Iterator[Place]:
-    for here, folders, names in os.walk(folder, onerror=_refuse):
-        folders[:] = sorted(f for f in folders if os.path.realpath(os.path.join(here, f)) != lake)
+    top = os.path.realpath(folder)
+    seen = {top}
+    for here, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
+        real = {f: os.path.realpath(os.path.join(here, f)) for f in sorted(folders)}
+        # A link into the folder itself is left to the walk, and one out of it is followed once: loops end, and no file
+        # comes twice or goes by a link's name where it has one of its own.
+        inner = {f for f in folders if os.path.islink(os.path.join(here, f)) and f"{real[f]}/".startswith(f"{top}/")}
+        folders[:] = [f for f, place in real.items() if f not in inner and place != lake and place not in seen]
+        seen.update(real[f] for f in folders)
         for name in sorted(names):
             where = os.path.join(here, name)
             if Path(where).is_file():  # no pipes, sockets and dead links

@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from lake.config import Places
-from lake.errors import AuditError, ConflictError, InternalError
+from lake.errors import AuditError, ConflictError, InternalError, StaleBuildError
 from lake.parquet import NewFile
 from lake.refs import MemoVersion, Refs, Release, TableVersion, check_tag
 from lake.table import CommitConflict, Snapshot, commit, create, pause, replace, restore, snapshot, write
@@ -58,7 +58,13 @@ class Published:
     written: Mapping[str, int]
 
 
-def publish(places: Places, tag: str | None = None, force: bool = False, allow_empty: Sequence[str] = ()) -> Published:
+def publish(
+    places: Places,
+    tag: str | None = None,
+    force: bool = False,
+    allow_empty: Sequence[str] = (),
+    audited: str | None = None,
+) -> Published:
     """Publish the workspace's last build, which has passed its audit.
 
     Args:
@@ -66,12 +72,13 @@ def publish(places: Places, tag: str | None = None, force: bool = False, allow_e
         tag: a name for the release.
         force: move the tag when it names another release.
         allow_empty: tables that may lose all their rows.
+        audited: invocation of dbt whose tables passed the audit.
 
     Returns:
         The release and what was written.
 
     Raises:
-        StaleBuildError: the last build was partial, failed or of another state of the project.
+        StaleBuildError: the last build was partial, failed, of another state of the project, or came after the audit.
         AuditError: a table lost all its rows.
         ConflictError: somebody published since this build pinned its inputs.
         UsageError: the tag is not allowed or names another release.
@@ -81,6 +88,11 @@ def publish(places: Places, tag: str | None = None, force: bool = False, allow_e
         check_tag(tag)
     with open_workspace(places.workspace) as connection:
         build = check_build(connection, places)
+        if audited is not None and build.invocation_id != audited:
+            raise StaleBuildError(
+                f"{places.workspace} was audited as built by dbt's invocation {audited} and now holds that of "
+                f"{build.invocation_id}. Run `lake publish`, which audits first."
+            )
         tables = published_tables(connection, places.project)
         check_allowed(tuple(allow_empty), tables)
         parent = find_parent(refs, build)

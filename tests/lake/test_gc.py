@@ -142,3 +142,21 @@ def test_a_collector_that_dies_over_a_memo_leaves_a_readable_one_or_none(
 def test_the_last_release_is_never_given_up(small: SmallLake) -> None:
     with pytest.raises(UsageError, match="expected 1 or more"):
         collect(Lake(small.places.home), keep_last=0)
+
+
+def test_a_release_that_is_tagged_while_the_collection_runs_stays(
+    small: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(small.places.home)
+    age(Path(small.places.home), 48)
+    remove = lake.refs.remove
+
+    def tag_the_next(number: int) -> None:
+        if number == 1:
+            lake.refs.add_tag("late", 3)
+        remove(number)
+
+    monkeypatch.setattr(lake.refs, "remove", tag_the_next)
+    assert collect(lake, keep_last=1).releases == [1]
+    assert lake.refs.numbers() == [2, 3, 4]
+    assert lake.sql("select count(*) from examples", release="late").item() == 2

@@ -280,3 +280,11 @@ def test_refs_on_an_object_store_are_put_if_absent() -> None:
         refs.add(release)
     with pytest.raises(UsageError, match="conditional put"):
         Refs("ftp://host/lake")
+
+
+def test_what_was_built_after_the_audit_is_not_published(tmp_path: Path) -> None:
+    small = SmallLake.make(tmp_path)
+    small.build(rows(1, 2))
+    with pytest.raises(StaleBuildError, match="was audited as built by dbt's invocation another"):
+        publish(small.places, audited="another")
+    assert Lake(small.places.home).refs.numbers() == []
