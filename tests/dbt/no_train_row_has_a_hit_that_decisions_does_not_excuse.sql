@@ -1,4 +1,4 @@
--- A kept row's hits on protected splits are of n-grams that many texts hold, and its decision names each with its number.
+-- A kept row's hits on protected splits are of n-grams that many texts hold; its decision names each with its number.
 with train as (
 
     select example_id from {{ ref("train_sft") }}

@@ -1,5 +1,5 @@
--- Hits with the one of their n-grams that the fewest texts of the lake hold; where more items hit than are listed, that of
--- all of them, so that no item is excused unseen. One row per text, suite, item and part.
+-- Hits with the one of their n-grams that the fewest texts of the lake hold; where more items hit than are listed, that
+-- of all of them, so that no item is excused unseen. One row per text, suite, item and part.
 with found as (
 
     select * from {{ ref("contamination_found") }}
