@@ -21,7 +21,8 @@ results as (
     where
         -- A text that was not searched for a suite is an error of the build, never a text without hits.
         case
-            when (select count(*) from texts as asked where asked.missing != []) > 0 then error('memo.contamination lacks texts')
+            when (select count(*) from texts as asked where asked.missing != []) > 0
+                then error('memo.contamination lacks texts')
             else results.found != []
         end
 
