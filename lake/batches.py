@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lake import schema, table
+from lake.config import git_commit
 from lake.errors import InternalError
 from lake.ledger import Known, Ledger
 from lake.records import FileRun, Identified, landing_row, record_rows, reject_row
@@ -110,6 +111,9 @@ class Landing:
         self.facts = facts
         self.amend = amend
         self.rows = schema.arrow(f"raw/{facts.kind}")
+        commit_id = git_commit(places.project)
+        self.note = {"contract_version": str(schema.contract(f"raw/{facts.kind}")["version"])}
+        self.note |= {"git_commit": commit_id} if commit_id else {}
         self.records = Known(places.table("raw", facts.kind), f"raw/{facts.kind}", "record_id", facts)
         self.rejects = Known(places.table("raw", "rejects"), "raw/rejects", "reject_id", facts)
         self.landings = places.table("raw", "landings")
@@ -227,7 +231,7 @@ class Landing:
         batch = self.batch
         files = batch.writer.finish() if batch.writer else []
         batch.writer = None
-        note = {"run_id": batch.batch_id, "contract_version": str(schema.contract(f"raw/{self.facts.kind}")["version"])}
+        note = self.note | {"run_id": batch.batch_id}
         self._commit_records(files, note)
         self._commit_rejects(note)
         if batch.amended:

@@ -142,7 +142,9 @@ def run_dbt(places: Places, quiet: bool = False) -> None:
         "DO_NOT_TRACK": "1",
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
     }
-    command = [sys.executable, "-m", "dbt.cli.main", "build", "--project-dir", str(places.project)]
+    # Not `-m dbt.cli.main`: its package imports the module first, and Python warns of that at every run.
+    command = [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "build"]
+    command += ["--project-dir", str(places.project)]
     command += ["--profiles-dir", str(places.project / "lake")]
     if places.project == PACKAGED:  # nobody's project: dbt must not write into the installed package
         scratch = places.workspace.parent

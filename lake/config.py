@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +55,14 @@ def find_project() -> Path | None:
     """Return the nearest folder from here upwards that holds a dbt_project.yml, or None."""
     here = Path.cwd().resolve()
     return next((f for f in [here, *here.parents] if (f / "dbt_project.yml").is_file()), None)
+
+
+def git_commit(folder: Path) -> str | None:
+    """Return the commit that a folder's repository is on, None outside one or without git."""
+    with suppress(FileNotFoundError):
+        found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False)
+        return found.stdout.strip() or None
+    return None
 
 
 def check_kind(kind: str) -> str:

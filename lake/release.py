@@ -9,9 +9,7 @@ parent's version first.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from lake.config import Places
+from lake.config import Places, git_commit
 from lake.errors import AuditError, ConflictError, InternalError, StaleBuildError
 from lake.parquet import NewFile
 from lake.refs import MemoVersion, Refs, Release, TableVersion, check_tag
@@ -162,14 +160,6 @@ def _release(places: Places, build: Build, parent: Release | None, versions: Map
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         home=places.home,
     )
-
-
-def git_commit(folder: Path) -> str | None:
-    """Return the commit that a folder's repository is on, None outside one or without git."""
-    with suppress(FileNotFoundError):
-        found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False)
-        return found.stdout.strip() or None
-    return None
 
 
 @dataclass

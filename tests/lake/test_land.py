@@ -374,3 +374,15 @@ def test_small_files_of_a_table_are_compacted(put: Lander, home: Path) -> None:
     assert len(state.files) < 8
     assert [p for (p,) in rows(home, "traces", "payload")] == sorted(expected)
     assert len(rows(home, "landings")) == 9
+
+
+def test_a_commit_says_by_which_run_contract_and_commit_it_was_made(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lake.batches.git_commit", lambda project: "0123abc")
+    (tmp_path / "a.jsonl").write_bytes(chat("hello") + b"\n")
+    land([tmp_path / "a.jsonl"], "traces", "s", home=home)
+    log = (home / "raw" / "traces" / "_delta_log" / "00000000000000000001.json").read_text().splitlines()
+    info = next(entry["commitInfo"] for entry in map(json.loads, log) if "commitInfo" in entry)
+    [(batch_id,)] = rows(home, "traces", "batch_id")
+    assert (info["run_id"], info["contract_version"], info["git_commit"]) == (batch_id, "1.0.0", "0123abc")
