@@ -1,6 +1,6 @@
 # `make demo` and `make test` do all of their own set-up; Python 3.11 or later and pip are all they need.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint lint-python lint-sql bench clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -28,12 +28,17 @@ test: lint ## lint, types, import rules and every test but the slow ones
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 lint: $(SETUP) ## ruff, mypy, import-linter, contracts in step, sqlfluff
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-python lint-sql
+
+lint-python: $(SETUP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/lake contract sync --check
-	$(BIN)/sqlfluff lint --processes 2 $(SQL)
+
+lint-sql: $(SETUP)
+	$(BIN)/sqlfluff lint $(SQL)
 
 bench: $(SETUP) ## benchmarks and slow tests; prints the tables that stand in README
 	$(BIN)/python -m pytest -m slow -s
