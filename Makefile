@@ -25,7 +25,7 @@ demo: $(SETUP) ## the whole path on made-up data with planted errors, checked; a
 	$(BIN)/lake demo
 
 test: lint ## lint, types, import rules and every test but the slow ones
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not slow"
 
 lint: $(SETUP) ## ruff, mypy, import-linter, contracts in step, sqlfluff
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-python lint-sql

@@ -105,9 +105,9 @@ def test_a_failed_dbt_publishes_nothing(built: tuple[Places, Built], tmp_path: P
     for part in ("dbt_project.yml", "lake/profiles.yml"):
         (project / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(places.project / part, project / part)
-    (project / "tests" / "dbt" / "no_example_is_there.sql").write_text("select 1 as failed")
+    (project / "models" / "staging" / "stg_nothing.sql").write_text("select * from {{ ref('nowhere') }}")
     land_input(write_input(tmp_path / "input"), places.home)
-    with pytest.raises(AuditError, match="dbt ended with status 1"):
+    with pytest.raises(AuditError, match="dbt ended with status 2"):
         build(Places(places.home, places.workspace, project), quiet=True)
     assert Refs(places.home).numbers() == []
 

@@ -90,7 +90,7 @@ def test_a_landing_killed_anywhere_is_completed_by_another(tmp_path: Path) -> No
     files = number_of_files(tmp_path / "unbroken")  # of one batch; the killed runs make many
     draw = random.Random(7)
     homes, killed, partial = 0, 0, 0
-    while killed < 30:
+    while killed < 12:  # 22 more, of build, publish, refs and gc, are killed in their own tests
         home = tmp_path / f"lake{homes}"
         if not killed_at(draw.randint(0, 3 * files), draw.uniform(0, 0.02), home, folder):
             assert content(home, "traces") == truth
