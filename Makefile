@@ -24,8 +24,8 @@ help: ## show the targets
 demo: $(SETUP) ## the whole path on made-up data with planted errors, checked; a few minutes
 	$(BIN)/lake demo
 
-test: lint ## lint, types, import rules and every test but the slow ones
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not slow"
+test: lint ## lint, types, import rules and every test
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 lint: $(SETUP) ## ruff, mypy, import-linter, contracts in step, sqlfluff
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-python lint-sql
@@ -40,8 +40,7 @@ lint-python: $(SETUP)
 lint-sql: $(SETUP)
 	$(BIN)/sqlfluff lint $(SQL)
 
-bench: $(SETUP) ## benchmarks and slow tests; prints the tables that stand in README
-	$(BIN)/python -m pytest -m slow -s
+bench: $(SETUP) ## benchmarks; prints the tables that stand in README
 	for bench in tests/bench/bench_*.py; do $(BIN)/python $$bench || exit 1; done
 
 clean: ## remove everything that make and dbt made, the lake in .lake/ excepted

@@ -10,7 +10,7 @@ tests, `dbt show`, `lake sql --workspace`) reads the same versions. `_lake` hold
     _lake.built    one row an invocation that wrote, made by the macros `note_start` and `note_end`
 
 Only the macro knows whether an invocation is whole: `dbt retry` runs under the flags of the build that it continues,
-and a selectors file selects without a flag. Costs some 10 ms a raw table on a local disk and the kernels' import.
+and a selectors file selects without a flag. Costs a look at each raw table's log, and the kernels' import.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `json.loads` per record would make landing four times as slow, and DuckDB's json_valid lets NaN and trailing commas
 pass, on which the kernels would stumble later. Strict RFC 8259: no NaN, no comments, no control characters in strings.
-Whether the bytes are UTF-8 is checked apart, by Arrow. 250 MB of chat records are validated in 0.2 s on one core.
+Whether the bytes are UTF-8 is checked apart, by Arrow.
 """
 
 from __future__ import annotations

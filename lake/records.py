@@ -1,7 +1,7 @@
 """Records get their identity here, and become rows of the raw tables.
 
 A record file's records form a chain: each id is the hash of the id before it and the record's bytes, so two files share
-the ids of their common beginning and no others. Two SHA-256 per record: 250 MB of chat records in 0.9 s on one core.
+the ids of their common beginning and no others. Two SHA-256 per record.
 """
 
 from __future__ import annotations

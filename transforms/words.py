@@ -8,7 +8,7 @@ Thai, Lao, Khmer and Myanmar. Weights are counted in sixths, so that all sums ar
 A word is its 64-bit hash: nothing is copied and no string is made. The character table comes from `unicodedata` at
 first use (0.3 s), so its Unicode version is one of a kernel's parameters. Text must be NFC: `nfc` looks for code
 points that NFC might change, so only rows that hold one pay for the normalisation.
-English text runs at some 300 MB/s on one core (tests/bench/bench_contamination.py).
+English text runs at 125 MB/s on one core of a busy machine (tests/bench/bench_contamination.py).
 """
 
 from __future__ import annotations
