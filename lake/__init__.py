@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import os
 
-    from lake.query import Lake
+    from lake.query.query import Lake
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "open"]
@@ -22,6 +22,6 @@ def open(home: str | os.PathLike[str] | None = None) -> Lake:
     Returns:
         A lake whose `sql`, `release` and `releases` read published tables.
     """
-    from lake.query import Lake
+    from lake.query.query import Lake
 
     return Lake(home)

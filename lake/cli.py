@@ -55,17 +55,17 @@ def contract() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def contract_sync(check: bool, as_json: bool) -> None:
     """Write models/**/*.yml (dbt) from contracts/**/*.yaml (ODCS)."""
-    from lake.config import places
-    from lake.contract import sync, unpaired
+    from lake.config import lake_paths
+    from lake.contract import missing_counterparts, sync
 
-    project = places().project
+    project = lake_paths().project
     files = [str(f) for f in sync(project, check=check)]
-    alone = unpaired(project)
+    alone = missing_counterparts(project)
     if as_json:
-        print_json({"files": files, "unpaired": alone})
+        print_json({"files": files, "missing_counterparts": alone})
     else:
         click.echo("".join(f"{'differs' if check else 'written'}: {f}\n" for f in files), nl=False)
-        click.echo("".join(f"unpaired: {line}\n" for line in alone), nl=False, err=True)
+        click.echo("".join(f"without a counterpart: {line}\n" for line in alone), nl=False, err=True)
     if check and (files or alone):
         hint = "Run `lake contract sync` and commit the files." if files else "Write the missing half of each pair."
         raise ContractError(f"{len(files)} files differ from their contracts, {len(alone)} stand alone. {hint}")
@@ -159,7 +159,7 @@ def land_files(
     amend: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Land files, folders, globs or URLs, compressed or not, of any known format; what is there adds nothing."""
-    from lake.land import land
+    from lake.landing.land import land
     from lake.progress import shown
 
     with shown(quiet=as_json) as progress:
@@ -180,7 +180,7 @@ def land_files(
 @click.option("--steps", default=3, show_default=True, type=click.IntRange(0), help="Training steps; 0: no training.")
 def demo(folder: Path, steps: int) -> None:
     """Run the whole path on made-up input with planted errors, and check that each of them is found."""
-    from lake.demo import run
+    from lake.demo.run import run
 
     run(folder, steps)
 
@@ -193,15 +193,15 @@ def demo(folder: Path, steps: int) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; dbt's output goes to stderr.")
 def build_release(tag: str | None, no_publish: bool, rebase: bool, allow_empty: tuple[str, ...], as_json: bool) -> None:
     """Run dbt, audit every table against its contract, and publish them as a release."""
-    from lake.build import build
-    from lake.config import places
+    from lake.config import lake_paths
+    from lake.releases.build import build
 
     def say(line: str) -> None:
         click.echo(line, err=as_json)
 
     if tag and no_publish:
         raise UsageError("--tag names a release, and --no-publish makes none. Leave one of them out.")
-    done = build(places(), tag, not no_publish, rebase, allow_empty, say, quiet=as_json)
+    done = build(lake_paths(), tag, not no_publish, rebase, allow_empty, say, quiet=as_json)
     print_json(done.as_json()) if as_json else click.echo(done.as_text())
 
 
@@ -210,10 +210,10 @@ def build_release(tag: str | None, no_publish: bool, rebase: bool, allow_empty: 
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def audit_build(allow_empty: tuple[str, ...], as_json: bool) -> None:
     """Hold the last build against its contracts; exit 1 and show the rows where a check does not pass."""
-    from lake.audit import audit
-    from lake.config import places
+    from lake.config import lake_paths
+    from lake.releases.audit import audit
 
-    done = audit(places(), allow_empty, lambda line: click.echo(line, err=as_json))
+    done = audit(lake_paths(), allow_empty, lambda line: click.echo(line, err=as_json))
     if as_json:
         print_json({"tables": done.tables, "checks": done.checks})
     else:
@@ -227,13 +227,13 @@ def audit_build(allow_empty: tuple[str, ...], as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the release as one JSON object.")
 def publish_build(tag: str | None, force: bool, allow_empty: tuple[str, ...], as_json: bool) -> None:
     """Audit the last build and publish it, without building."""
-    from lake.audit import audit
-    from lake.build import describe
-    from lake.config import places
-    from lake.release import publish
+    from lake.config import lake_paths
+    from lake.releases.audit import audit
+    from lake.releases.build import describe
+    from lake.releases.publish import publish
 
-    audited = audit(places(), allow_empty, lambda line: click.echo(line, err=as_json))
-    done = publish(places(), tag, force, allow_empty, audited.invocation)
+    audited = audit(lake_paths(), allow_empty, lambda line: click.echo(line, err=as_json))
+    done = publish(lake_paths(), tag, force, allow_empty, audited.invocation)
     print_json(done.release.as_json()) if as_json else click.echo(describe(done))
 
 
@@ -241,8 +241,8 @@ def publish_build(tag: str | None, force: bool, allow_empty: tuple[str, ...], as
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def list_releases(as_json: bool) -> None:
     """List releases, the newest first, with their tags."""
-    from lake.output import releases_as_json, releases_as_text
-    from lake.query import Lake
+    from lake.query.output import releases_as_json, releases_as_text
+    from lake.query.query import Lake
 
     lake = Lake()
     print_json(releases_as_json(lake)) if as_json else click.echo(releases_as_text(lake))
@@ -254,7 +254,7 @@ def list_releases(as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Move the tag when it names another release.")
 def tag_release(name: str, release: str, force: bool) -> None:
     """Give RELEASE (a number or tag; default the last) the name NAME."""
-    from lake.query import Lake
+    from lake.query.query import Lake
 
     lake = Lake()
     number = lake.release(release or None).number
@@ -268,9 +268,9 @@ def tag_release(name: str, release: str, force: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def diff_releases(first: str, second: str, as_json: bool) -> None:
     """Count the rows added, removed and changed from release FIRST to SECOND, per table and slice."""
-    from lake.diff import as_json as changes_as_json
-    from lake.diff import as_text, diff
-    from lake.query import Lake
+    from lake.query.diff import as_json as changes_as_json
+    from lake.query.diff import as_text, diff
+    from lake.query.query import Lake
 
     changes = diff(Lake(), first, second)
     print_json(changes_as_json(changes)) if as_json else click.echo(as_text(changes))
@@ -282,10 +282,10 @@ def diff_releases(first: str, second: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def collect_garbage(keep_last: int | None, dry_run: bool, as_json: bool) -> None:
     """Delete files, older than a day, that no release names; the files of deleted releases in a later run."""
-    from lake.gc import collect
-    from lake.query import Lake
+    from lake.config import lake_paths
+    from lake.releases.gc import collect
 
-    done = collect(Lake(), keep_last, dry_run)
+    done = collect(lake_paths(), keep_last, dry_run)
     print_json(done.as_json()) if as_json else click.echo(done.as_text())
 
 
@@ -304,8 +304,8 @@ def collect_garbage(keep_last: int | None, dry_run: bool, as_json: bool) -> None
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write; default stdout.")
 def run_sql(query: str, release: str | None, workspace: bool, form: str, out: Path | None) -> None:
     """Run one SELECT over a release's tables, raw.* and log.*; it reads, and can do nothing else."""
-    from lake.output import write
-    from lake.query import Lake
+    from lake.query.output import write
+    from lake.query.query import Lake
 
     with Lake().batches(query, release, workspace) as batches:
         write(batches, form, out)
@@ -317,8 +317,8 @@ def run_sql(query: str, release: str | None, workspace: bool, form: str, out: Pa
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def trace_row(row_id: str, release: str | None, as_json: bool) -> None:
     """Show the life of a row: ROW_ID is an example or record id, or its first 8 or more digits."""
-    from lake.query import Lake
-    from lake.trace import as_text, trace
+    from lake.query.query import Lake
+    from lake.query.trace import as_text, trace
 
     found = trace(Lake(), row_id, release)
     print_json(found) if as_json else click.echo(as_text(found))

@@ -15,7 +15,7 @@ KINDS = ("traces", "web", "synthetic", "benchmark")
 
 
 @dataclass(frozen=True)
-class Places:
+class LakePaths:
     """The folders of one lake and one workspace.
 
     Attributes:
@@ -33,14 +33,14 @@ class Places:
         return "/".join([self.home.rstrip("/"), *parts])
 
 
-def places(home: str | os.PathLike[str] | None = None) -> Places:
-    """Work out the places from an argument, else the environment, else the working directory.
+def lake_paths(home: str | os.PathLike[str] | None = None) -> LakePaths:
+    """Work out the paths from an argument, else the environment, else the working directory.
 
     Args:
         home: overrides `LAKE_HOME`; default `.lake` below the project.
 
     Returns:
-        Absolute places. The project is the nearest folder upwards that holds a dbt_project.yml, else our own files.
+        Absolute paths. The project is the nearest folder upwards that holds a dbt_project.yml, else our own files.
     """
     project = find_project()
     base = project or Path.cwd()
@@ -48,7 +48,7 @@ def places(home: str | os.PathLike[str] | None = None) -> Places:
     if "://" not in chosen:
         chosen = str(Path(chosen).expanduser().resolve())
     workspace = os.environ.get("LAKE_WORKSPACE") or base / ".lake" / "workspace.duckdb"
-    return Places(chosen, Path(workspace).expanduser().resolve(), project or project_files())
+    return LakePaths(chosen, Path(workspace).expanduser().resolve(), project or project_files())
 
 
 def find_project() -> Path | None:

@@ -25,12 +25,13 @@ import duckdb
 from dbt.adapters.duckdb.plugins import BasePlugin
 from dbt_common.invocation import get_invocation_id
 
-from lake import memo, project, schema
+from lake import schema
 from lake.config import find_project
 from lake.errors import ConflictError
-from lake.refs import Refs, Release
-from lake.table import snapshot
-from lake.views import create_view, register_filesystem, relation
+from lake.kernels import memo, project
+from lake.storage.refs import Refs, Release
+from lake.storage.table import snapshot
+from lake.storage.views import create_view, register_filesystem, relation
 
 # Landings first: they are committed after the rows that they count, so what is pinned never lacks a counted row.
 RAW = ("landings", "rejects", "traces", "web", "synthetic", "benchmark", "amendments")

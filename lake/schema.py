@@ -55,6 +55,11 @@ def contract(table: str) -> dict[str, Any]:
     return loaded
 
 
+def layer_tables(layer: str) -> list[str]:
+    """Return the names of a layer's contracts, sorted."""
+    return sorted(p.stem for p in (project_files() / "contracts" / layer).glob("*.yaml"))
+
+
 @functools.cache
 def arrow(table: str) -> pa.Schema:
     """Return the canonical Arrow schema of a table's contract (small types, nullability as declared)."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.conftest import ROOT
+
 HEAVY = (
     *("accelerate", "datasets", "dbt", "deltalake", "duckdb", "great_expectations", "matplotlib", "numba", "numpy"),
     *("pandas", "peft", "polars", "pyarrow", "sentence_transformers", "soda_core", "torch", "trafilatura"),
@@ -41,11 +42,15 @@ def test_imports_point_one_way() -> None:
 @pytest.mark.parametrize(
     ("module", "line", "rule"),
     [
-        ("transforms/words.py", "import lake.config", "transforms sees of lake only"),
-        ("lake/config.py", "import training.stream", "lake.cli alone imports training"),
-        ("lake/config.py", "import transforms.words", "lake knows no kernel"),
-        ("training/stream.py", "import transforms.words", "training never calls transforms"),
-        ("lake/config.py", "import deltalake", "lake.table alone writes Delta"),
+        ("transforms/text/words.py", "import lake.config", "transforms sees of lake only"),
+        ("lake/config.py", "import training.order", "lake.cli alone imports training"),
+        ("lake/config.py", "import transforms.text.words", "lake knows no kernel"),
+        ("training/stream.py", "import transforms.text.words", "training never calls transforms"),
+        ("lake/config.py", "import deltalake", "lake.storage alone knows Delta"),
+        ("lake/releases/gc.py", "import lake.query.query", "the rooms of lake"),
+        ("lake/storage/table.py", "import lake.kernels.memo", "the rooms of lake"),
+        ("lake/kernels/memo.py", "import lake.landing.land", "the rooms of lake"),
+        ("transforms/text/words.py", "import transforms.ngrams.contamination", "the rooms of transforms"),
     ],
 )
 def test_each_import_rule_stops_what_it_forbids(tmp_path: Path, module: str, line: str, rule: str) -> None:
@@ -74,5 +79,5 @@ def test_help_of_every_command_loads_nothing_heavy() -> None:
 
 
 def test_packages_import_without_the_optional_and_the_slow_libraries() -> None:
-    code = "import lake, lake.query, lake.land, lake.build, lake.release, training.cli, training.shards"
+    code = "import lake, lake.query.query, lake.landing.land, lake.releases.build, training.cli, training.shards"
     assert heavy_after(code, WAITS) == []

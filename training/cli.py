@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from lake.query import Lake
+from lake.query.query import Lake
 from training.progress import bar
 from training.runs import list_runs, runs_as_text
 from training.shards import export

@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from lake.errors import InternalError
-from lake.query import Lake, quote
+from lake.query.query import Lake, quote
 from lake.schema import arrow
-from lake.table import CommitConflict, commit, create, snapshot, write
+from lake.storage.table import CommitConflict, commit, create, snapshot, write
 
 
 def register(lake: Lake, log: str, rows: pa.Table, once: Mapping[str, str]) -> bool:
@@ -32,7 +32,7 @@ def register(lake: Lake, log: str, rows: pa.Table, once: Mapping[str, str]) -> b
     Returns:
         Whether they were new.
     """
-    uri, schema = lake.places.table("log", log), arrow(f"log/{log}")
+    uri, schema = lake.paths.table("log", log), arrow(f"log/{log}")
     base = create(uri, schema)
     new = None
     for _ in range(50):

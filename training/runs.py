@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lake.query import Lake
+from lake.query.query import Lake
 
 QUERY = """
     select

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from lake.errors import InternalError, UsageError
 from lake.identity import H
-from lake.query import Lake
+from lake.query.query import Lake
 from training.formats import provider_row, shape_of, trl_row
 from training.register import entry, register
 from training.tables import Table, open_table

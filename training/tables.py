@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lake.errors import InternalError, NotFoundError, UsageError
-from lake.query import Lake
-from lake.refs import Release
+from lake.query.query import Lake
 from lake.schema import contract, project_files
-from lake.table import snapshot
+from lake.storage.refs import Release
+from lake.storage.table import snapshot
 
 
 @dataclass(frozen=True)

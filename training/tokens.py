@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from lake.errors import UsageError
 from lake.identity import H
-from lake.query import Lake
+from lake.query.query import Lake
 from training.masks import ChatEncoder, MaskError, unrendered
 from training.tables import Table
 
@@ -111,7 +111,7 @@ def token_cache(
             f"{table.name} has no column `messages`; expected a table of chats, such as train_sft. It has "
             f"{', '.join(table.columns)}."
         )
-    root = root or lake.places.workspace.parent / "cache" / "tokens"
+    root = root or lake.paths.workspace.parent / "cache" / "tokens"
     path = root / cache_key(table, encoder, where)
     found = _open(path)
     if found is None:

@@ -1,6 +1,6 @@
 """What a kernel is: a pure function from Arrow batch to Arrow batch, with all that decides its result.
 
-`lake.memo` stores what a kernel returned by (key of the input, fingerprint) and never asks again.
+`lake.kernels.memo` stores what a kernel returned by (key of the input, fingerprint) and never asks again.
 """
 
 from __future__ import annotations

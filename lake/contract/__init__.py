@@ -6,8 +6,8 @@
 """
 
 from lake.contract.checks import Check, declared
-from lake.contract.dbt import unpaired
+from lake.contract.dbt import missing_counterparts
 from lake.contract.soda import soda_contract
 from lake.contract.sync import sync
 
-__all__ = ["Check", "declared", "soda_contract", "sync", "unpaired"]
+__all__ = ["Check", "declared", "missing_counterparts", "soda_contract", "sync"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lake.config import places
+from lake.config import lake_paths
 from lake.contract import odcs
 from lake.schema import field
 
@@ -70,7 +70,7 @@ def declared(table: str, schema: str = "main", project: Path | None = None) -> l
     Returns:
         Checks in the contract's order: types first, then column by column, then the table's own.
     """
-    body = odcs.read(project or places().project, table)["schema"][0]
+    body = odcs.read(project or lake_paths().project, table)["schema"][0]
     relation = f"{quoted(schema)}.{quoted(body['name'])}"
     checks = [_exact_types(schema, body["name"], duckdb_types(body["properties"]))]
     keys = odcs.unique_keys(body)

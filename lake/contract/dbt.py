@@ -14,8 +14,8 @@ import yaml
 
 from lake.contract import odcs
 from lake.contract.checks import duckdb_types, quoted
-from lake.fingerprint import fingerprint
-from lake.project import kernels
+from lake.kernels.fingerprint import fingerprint
+from lake.kernels.project import kernels
 from transforms.kernel import Kernel
 
 HEADER = "# Made by `lake contract sync` from {origin}; change that and run it again.\n"
@@ -49,7 +49,7 @@ def rendered(project: Path) -> dict[Path, str]:
     return files
 
 
-def unpaired(project: Path) -> list[str]:
+def missing_counterparts(project: Path) -> list[str]:
     """Return what stands alone: contracts without a model, and models that people read without a contract."""
     found = [*(project / "models").glob("*/*.sql"), *(project / "models").glob("*/*.py")]
     models = {f"{f.parent.name}/{f.stem}" for f in found if not f.name.startswith("memo_")}
@@ -109,7 +109,7 @@ def _tests(prop: dict[str, Any], is_unique: bool) -> list[Any]:
 def _source_table(contract: dict[str, Any]) -> dict[str, Any]:
     table = contract["schema"][0]
     types = duckdb_types(table["properties"])
-    # No not_null tests: `lake/table.py` refuses nulls as it writes; every build would read the same rows again.
+    # No not_null tests: `lake/storage/table.py` refuses nulls as it writes; every build would read the same rows again.
     keys = odcs.unique_keys(table)
     columns = [
         _column({**p, "required": False}, types[p["name"]], True, [p["name"]] in keys) for p in table["properties"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lake.config import places
+from lake.config import lake_paths
 from lake.contract import odcs
 from lake.contract.checks import Check, declared, duckdb_types
 
@@ -38,7 +38,7 @@ def soda_contract(table: str, schema: str = "main", project: Path | None = None)
         A contract for a data source named `lake`: column names, order and types as far as Soda tells them apart, and
         every check of `declared(table, schema, project)` under its name.
     """
-    project = project or places().project
+    project = project or lake_paths().project
     body = odcs.read(project, table)["schema"][0]
     checks = declared(table, schema, project)
     columns = []

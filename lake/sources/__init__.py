@@ -1,9 +1,9 @@
-'''Formats, one module each; `lake.land` asks them what a file is and how its records are cut.
+'''Formats, one module each; `lake.landing.land` asks them what a file is and how its records are cut.
 
-Two layers read a file. A *container* (`lake.containers`) turns its bytes, decompressed, into records: JSONL, a JSON
-list, one JSON value, the items below a key, CSV, Parquet. A *format*, a module of this package, says whether records
-are its own. Modules are found by themselves: put `lake/sources/<name>.py` there and it counts. They are small and
-import nothing heavy at the top (warcio, trafilatura: inside functions).
+Two layers read a file. A *container* (`lake.landing.containers`) turns its bytes, decompressed, into records: JSONL, a
+JSON list, one JSON value, the items below a key, CSV, Parquet. A *format*, a module of this package, says whether
+records are its own. Modules are found by themselves: put `lake/sources/<name>.py` there and it counts. They are small
+and import nothing heavy at the top (warcio, trafilatura: inside functions).
 
 **A JSON format** (JSONL, JSON lists and objects, CSV and Parquet rows alike):
 

@@ -1,6 +1,6 @@
 """Markdown, MDX and plain text, one file each: everything that is no binary file and no other format.
 
-The bytes land as they are, in whatever encoding; `transforms.document_text` finds it. Where the name has no known
+The bytes land as they are, in whatever encoding; `transforms.text.document_text` finds it. Where the name has no known
 suffix, the media type is a guess, and carries the name beside it (RFC 2183): for texts in the encoding of a font
 (`Bhojpuri-Agra`) the name is the only place that says so.
 """

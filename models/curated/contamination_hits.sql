@@ -7,13 +7,13 @@ with fields as (
         example_id,
         field,
         text_hash
-    from {{ ref("contamination_fields") }}
+    from {{ ref("int_contamination__fields") }}
 
 ),
 
 hits as (
 
-    select * from {{ ref("contamination_text_hits") }}
+    select * from {{ ref("int_contamination__text_hits") }}
 
 ),
 

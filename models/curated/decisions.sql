@@ -46,7 +46,7 @@ final as (
     from examples
     left join dropped on examples.example_id = dropped.example_id
     left join uses on examples.example_id = uses.example_id
-    left join {{ ref("contamination_excuses") }} as excuses on examples.example_id = excuses.example_id
+    left join {{ ref("int_contamination__excuses") }} as excuses on examples.example_id = excuses.example_id
 
 )
 

@@ -1,6 +1,6 @@
-from lake import memo
-from transforms.chats import CHAT
+from lake.kernels import memo
+from transforms.chat.chats import CHAT
 
 
 def model(dbt, session):
-    return memo.extend(session, CHAT, dbt.ref("asked_chat"))
+    return memo.extend(session, CHAT, dbt.ref("int_chat__asked"))

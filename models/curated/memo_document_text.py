@@ -1,6 +1,6 @@
-from lake import memo
-from transforms.document_text import DOCUMENT_TEXT
+from lake.kernels import memo
+from transforms.text.document_text import DOCUMENT_TEXT
 
 
 def model(dbt, session):
-    return memo.extend(session, DOCUMENT_TEXT, dbt.ref("asked_document_text"))
+    return memo.extend(session, DOCUMENT_TEXT, dbt.ref("int_document_text__asked"))

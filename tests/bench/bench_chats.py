@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from transforms.chats import CHAT
+from transforms.chat.chats import CHAT
 
 DATA = Path(os.environ.get("LAKEWRIGHT_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "traces"
 VERCEL = "openinference/js/packages/openinference-vercel/test/__fixtures__/v6-spans/all-spans.json"

@@ -18,8 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from transforms.contamination import INPUTS, ITEMS, against
-from transforms.words import column, nfc, words
+from transforms.ngrams.contamination import INPUTS, ITEMS, against
+from transforms.text.words import column, nfc, words
 
 DATA = Path(os.environ.get("LAKEWRIGHT_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 

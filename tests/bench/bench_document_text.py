@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lake.landing.streams import Stream
 from lake.sources import Row, warc
-from lake.streams import Stream
-from transforms.document_text import DOCUMENT_TEXT
+from transforms.text.document_text import DOCUMENT_TEXT
 
 DATA = Path(os.environ.get("LAKEWRIGHT_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "web"
 

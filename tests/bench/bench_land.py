@@ -19,7 +19,7 @@ from typing import Any
 
 LAND = """
 import json, sys, time
-from lake.land import land
+from lake.landing.land import land
 begin = time.perf_counter()
 found = land([sys.argv[1]], "traces", "bench", home=sys.argv[2])
 print(json.dumps({"seconds": time.perf_counter() - begin, "rows": found.landed}))

@@ -15,9 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from lake.build import build
-from lake.config import places
-from lake.land import land
+from lake.config import lake_paths
+from lake.landing.land import land
+from lake.releases.build import build
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("LAKEWRIGHT_DATA", ROOT.parent / "shared" / "data"))
@@ -35,12 +35,12 @@ def main() -> int:
         os.environ.update(LAKE_HOME=f"{folder}/lake", DBT_LOG_PATH=f"{folder}/logs")
         for source, kind in INPUT.items():
             land([DATA / source], kind, source.split("/")[1], home=f"{folder}/lake")
-        first = build(places(), quiet=True)
+        first = build(lake_paths(), quiet=True)
         started = time.monotonic()
         command = [sys.executable, "-m", "dbt.cli.main", "parse", "--no-partial-parse", "--profiles-dir", "lake"]
         subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
         start = time.monotonic() - started
-        again = build(places(), quiet=True)
+        again = build(lake_paths(), quiet=True)
     examples = sum(group["examples"] for group in again.funnel)
     computed = sum(m["computed"] for m in again.memos)
     whole = {"first": sum(first.seconds.values()), "again": sum(again.seconds.values())}

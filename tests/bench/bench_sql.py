@@ -16,10 +16,10 @@ from collections.abc import Callable
 import duckdb
 import pyarrow as pa
 
-from lake.query import Lake
-from lake.refs import Refs, Release, TableVersion
-from lake.table import append, snapshot
-from lake.views import file_list
+from lake.query.query import Lake
+from lake.storage.refs import Refs, Release, TableVersion
+from lake.storage.table import append, snapshot
+from lake.storage.views import file_list
 
 ROWS = 3_000_000
 FILES = 8

@@ -3,5 +3,5 @@
 select
     text_hash,
     missing
-from {{ ref("contamination_texts") }}
+from {{ ref("int_contamination__texts") }}
 where missing != []

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lake.build import Built, build
-from lake.config import Places
-from lake.land import land
+from lake.config import LakePaths
+from lake.landing.land import land
+from lake.releases.build import Built, build
 from tests.conftest import ROOT
 
 QUESTION = "A farmer has seventeen red hens and sells nine of them at the market on Monday; how many hens remain?"
@@ -43,9 +43,9 @@ def land_input(folder: Path, home: str) -> None:
     land([folder / "items.jsonl"], "benchmark", "farm", home=home, options={"suite": "farm", "split": "test"})
 
 
-def places_in(folder: Path, workspace: str = "one") -> Places:
+def places_in(folder: Path, workspace: str = "one") -> LakePaths:
     """Return a lake in a folder, with a workspace of its own, on this project."""
-    return Places(str(folder / "lake"), folder / f"{workspace}.duckdb", ROOT)
+    return LakePaths(str(folder / "lake"), folder / f"{workspace}.duckdb", ROOT)
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +58,10 @@ def dbt_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session")
-def built(dbt_apart: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Places, Built]:
+def built(dbt_apart: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[LakePaths, Built]:
     """Land, build, audit and publish the small input as release 1. Tests only read it."""
     pytest.importorskip("soda_duckdb", reason="the extra soda is not installed")
     folder = tmp_path_factory.mktemp("built")
-    places = places_in(folder)
-    land_input(write_input(folder / "input"), places.home)
-    return places, build(places, tag="first")
+    paths = places_in(folder)
+    land_input(write_input(folder / "input"), paths.home)
+    return paths, build(paths, tag="first")

@@ -98,7 +98,7 @@ def test_a_crash_of_ours_exits_with_3_and_shows_where(monkeypatch: pytest.Monkey
     def crash(*_: object, **__: object) -> None:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("lake.query.Lake.releases", crash)
+    monkeypatch.setattr("lake.query.query.Lake.releases", crash)
     done = CliRunner().invoke(main, ["releases"])
     assert done.exit_code == 3
     assert "ValueError: a bug" in done.stderr

@@ -14,14 +14,16 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from lake import project, schema, table
-from lake.config import Places
+from lake import schema
+from lake.config import LakePaths
 from lake.dbt_plugin import RAW, prepare, read_pins
 from lake.errors import ConflictError, StaleBuildError
-from lake.land import land
-from lake.release import publish
-from lake.workspace import check_build, pins_digest
-from tests.lake.dbt_lake import ROOT, DbtLake
+from lake.kernels import project
+from lake.landing.land import land
+from lake.releases.publish import publish
+from lake.releases.workspace import check_build, pins_digest
+from lake.storage import table
+from tests.dbt_lake import ROOT, DbtLake
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -48,13 +50,13 @@ def land_chats(lake: DbtLake, name: str, *numbers: int) -> None:
     lake.land(file, "traces", "sums")
 
 
-def places(lake: DbtLake) -> Places:
-    return Places(lake.home, lake.workspace, lake.project)
+def lake_paths_of(lake: DbtLake) -> LakePaths:
+    return LakePaths(lake.home, lake.workspace, lake.project)
 
 
 def check(lake: DbtLake) -> None:
     with lake.open() as connection:
-        check_build(connection, places(lake))
+        check_build(connection, lake_paths_of(lake))
 
 
 def pins(lake: DbtLake) -> dict[str, int | None]:
@@ -108,7 +110,7 @@ def test_a_whole_build_pins_the_newest_and_is_published(lake: DbtLake) -> None:
     assert lake.rows("select count(*) from train_sft") == [(3,)]
     noted = lake.rows("select pins_digest, project_digest from _lake.built order by rowid desc limit 1")
     assert noted == [(pins_digest(pins(lake)), project.digest(lake.project))]
-    published = publish(places(lake))
+    published = publish(lake_paths_of(lake))
     assert (published.release.number, published.release.tables["train_sft"].rows) == (1, 3)
     assert dict(published.release.raw_pins) == pins(lake)
 
@@ -127,7 +129,7 @@ def test_a_fresh_clone_builds_what_it_changed_on_the_release_and_cannot_publish_
     assert other.rows("select count(*) from train_sft") == [(3,)] == other.rows("select count(*) from raw.traces")
     assert pins(other) == pins(lake)
     with pytest.raises(StaleBuildError, match="partial"):
-        publish(places(other))
+        publish(lake_paths_of(other))
 
 
 def test_a_workspace_of_another_lake_is_refused(lake: DbtLake, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 from lake.identity import H
-from lake.query import Lake
-from lake.refs import Release, TableVersion
+from lake.query.query import Lake
 from lake.schema import arrow
-from lake.table import append
+from lake.storage.refs import Release, TableVersion
+from lake.storage.table import append
 
 
 def chat(i: int) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from lake.query import Lake
+from lake.query.query import Lake
 from training.jobs.config import read_job
 from training.jobs.sft import train
 

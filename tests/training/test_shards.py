@@ -15,7 +15,7 @@ import pytest
 
 from lake.errors import UsageError
 from lake.identity import H
-from lake.query import Lake
+from lake.query.query import Lake
 from tests.training.conftest import publish, sft_rows
 from training.shards import export
 

@@ -11,7 +11,7 @@ import pytest
 from torch.utils.data import DataLoader
 
 from lake.errors import InternalError, QueryError, UsageError
-from lake.query import Lake
+from lake.query.query import Lake
 from tests.training.conftest import make_tokenizer, publish, sft_rows
 from training.checks import first_examples, preflight
 from training.masks import ChatEncoder, MaskError

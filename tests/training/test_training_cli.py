@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import lake.cli
-from lake.query import Lake
+from lake.query.query import Lake
 
 
 def run(*args: str) -> tuple[int, str, str]:

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from lake.errors import InternalError, MissingExtraError, UsageError
 from lake.identity import H
-from lake.query import Lake
+from lake.query.query import Lake
 from lake.schema import arrow
 from training.checks import preflight
 from training.files import write_json
@@ -86,7 +86,7 @@ def _run(job: SftJob, lake: Lake, table: Table, run_id: str, folder: Path, callb
     from training.trainer import Keeper, StreamTrainer, last_checkpoint
 
     args, micro = _arguments(job, folder)
-    store = lake.places.workspace.parent / "cache"
+    store = lake.paths.workspace.parent / "cache"
     chief = args.process_index == 0
     with args.main_process_first(local=False):  # the others find what the first has made
         encoder, cache = _tokenised(job, lake, table, store)

@@ -1,4 +1,4 @@
-{#- Unicode's White_Space, as the inside of a character class; `transforms.words` has the same. -#}
+{#- Unicode's White_Space, as the inside of a character class; `transforms.text.words` has the same. -#}
 {% macro white_space() -%}
     \x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}
 {%- endmacro %}
@@ -10,7 +10,7 @@
 {%- endmacro %}
 
 
-{#- NFC, runs of white space as one space and none at the ends: what exact equality compares (`transforms.words.folded`). -#}
+{#- NFC, runs of white space as one space and none at the ends: what exact equality compares (`transforms.text.words.folded`). -#}
 {% macro folded(text) -%}
     trim(regexp_replace(nfc_normalize({{ text }}), '[{{ white_space() }}]+', ' ', 'g'), ' ')
 {%- endmacro %}

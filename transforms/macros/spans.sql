@@ -1,4 +1,4 @@
-{#- The threads of a trace after one more call: `threads` of transforms/chat_threads.py in SQL, on message keys. -#}
+{#- The threads of a trace after one more call: `threads` of transforms/chat/threads.py in SQL, on message keys. -#}
 {% macro grow_threads(threads, call) -%}
     list_transform(
         [coalesce(

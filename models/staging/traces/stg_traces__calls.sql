@@ -1,5 +1,5 @@
 -- Which model calls of a trace make which conversation, and how many of a call's messages were said before it. The
--- rules, and the reasons for them, are those of transforms/chat_threads.py. One row per call of a conversation.
+-- rules, and the reasons for them, are those of transforms/chat/threads.py. One row per call of a conversation.
 with calls as (
 
     select

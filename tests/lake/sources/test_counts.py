@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lake.recognition import recognise_file
-from lake.streams import Stream, without_suffix
+from lake.landing.recognition import recognise_file
+from lake.landing.streams import Stream, without_suffix
 
 ROW = re.compile(r"^\| (\S+) \| (\d+) \| ?(.*?) ?\|$")
 

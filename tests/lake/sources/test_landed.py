@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lake.land import Summary, land
-from tests.lake.landed import rows
+from lake.landing.land import Summary, land
+from tests.lake.landing.landed import rows
 
 
 def counts(summary: Summary) -> tuple[int, int, int, int, int]:

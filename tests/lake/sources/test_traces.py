@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lake.recognition import recognise_file
+from lake.landing.recognition import recognise_file
+from lake.landing.streams import Stream
 from lake.sources import formats
-from lake.streams import Stream
 
 OTEL = "openinference/js/packages"
 EXPECTED: dict[str, tuple[str | None, int]] = {

@@ -13,8 +13,8 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from lake.landing.streams import Stream
 from lake.sources import Bad, Row, Skip, warc
-from lake.streams import Stream
 
 Read = list[Row | Bad | Skip]
 

@@ -1,0 +1,1 @@
+"""Kernels' results kept and reused: memos, the fingerprints that they go by, and the digest of a project."""

@@ -1,0 +1,250 @@
+"""Kernels' results so far: every input is computed once, by whoever asks first, and never again.
+
+One Delta table per kernel and fingerprint, `memo/<kernel>/<fingerprint>`: a result never changes there, a new version
+of a kernel starts a table of its own, and deleting a memo changes cost and nothing else. Results are committed as they
+come, so a build that is killed goes on where it was. Two builds that compute one key at a time store it once: whoever
+commits second drops what the first has committed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake.errors import InternalError
+from lake.kernels.fingerprint import fingerprint
+from lake.storage.table import CommitConflict, Snapshot, commit, create, pause, snapshot, write
+from lake.storage.views import create_view, file_list, relation
+from transforms.kernel import Kernel
+
+__all__ = ["extend", "fingerprint", "newest", "stored"]
+
+LARGE = 1 << 20  # inputs above this travel in small batches: a batch's column must stay below 2 GiB
+PIECE_BYTES = 4 << 20  # of input per task, so that threads share the work
+COMMIT_BYTES = 128 << 20
+COMMIT_SECONDS = 20.0  # what a kill may cost
+
+
+def extend(
+    session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: duckdb.DuckDBPyRelation | str
+) -> duckdb.DuckDBPyRelation:
+    """Compute what a memo lacks, store it, and point the view `memo.<kernel>` at it.
+
+    Args:
+        session: the build's connection; its lake is in `_lake.base`.
+        kernel: what to compute.
+        asked: relation, or its SQL: `key`, the kernel's inputs, and, if there are more columns, names for error
+            messages, such as an example's id. Equal keys have equal inputs; they are computed once.
+
+    Returns:
+        One row of accounts: kernel, fingerprint, asked, computed, reused (numbers of different keys).
+
+    Raises:
+        InternalError: the kernel failed; the message names the row and the error. What was computed before is stored.
+    """
+    wanted = asked if isinstance(asked, str) else asked.sql_query()
+    (home,) = session.execute("select home from _lake.base").fetchall()[0]
+    base = create(_uri(home, kernel), stored(kernel))
+    total, missing = _find_missing(session, kernel, wanted, base)
+    if missing:
+        progress = _Progress(kernel.name, missing)
+        base = _store(base, kernel, _compute(kernel, _inputs(session, kernel, wanted), progress), fingerprint(kernel))
+    session.execute("drop table memo_missing")
+    session.execute(create_view(f"memo.{kernel.name}", stored(kernel), base))
+    return session.sql(
+        f"select '{kernel.name}' as kernel, '{fingerprint(kernel)}' as fingerprint, "
+        f"{total}::bigint as asked, {missing}::bigint as computed, {total - missing}::bigint as reused"
+    )
+
+
+def stored(kernel: Kernel) -> pa.Schema:
+    """Return the schema of a kernel's memo."""
+    text = [pa.field("key", pa.string(), nullable=False), pa.field("fingerprint", pa.string(), nullable=False)]
+    return pa.schema([*text, *kernel.results])
+
+
+def newest(home: str, kernel: Kernel) -> Snapshot | None:
+    """Return the memo of a kernel as it is now, None where nothing was computed."""
+    return snapshot(_uri(home, kernel))
+
+
+def _uri(home: str, kernel: Kernel) -> str:
+    return f"{home.rstrip('/')}/memo/{kernel.name}/{fingerprint(kernel)}"
+
+
+def _find_missing(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str, base: Snapshot) -> tuple[int, int]:
+    """List the keys asked for in the temporary table memo_missing; return how many are asked and missing.
+
+    Inputs are measured, and so read, where a result is missing only: a build without news reads no payload.
+    """
+    known = relation(stored(kernel), base)
+    session.execute(
+        f"create or replace temp table memo_missing as with asked as ({asked}) "
+        f"select key, false as is_large, key not in (select key from ({known})) as is_missing from asked group by key"
+    )
+    counts = session.execute("select count(*), count(*) filter (where is_missing) from memo_missing").fetchall()
+    total, missing = counts[0]
+    if missing:
+        sizes = " + ".join(f"coalesce({_bytes(f)}, 0)" for f in kernel.inputs) or "0"
+        session.execute(
+            f"update memo_missing set is_large = true where key in (with asked as ({asked}) select key from asked "
+            f"where key in (select key from memo_missing where is_missing) group by key having max({sizes}) > {LARGE})"
+        )
+    return total, missing
+
+
+def _bytes(field: pa.Field) -> str:
+    if pa.types.is_binary(field.type):
+        return f'octet_length("{field.name}")'
+    return f'strlen(cast("{field.name}" as varchar))'
+
+
+def _inputs(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str) -> Iterator[pa.RecordBatch]:
+    """Read what is missing, one row a key, in pieces of bounded size."""
+    inputs = ", ".join(f'any_value("{n}") as "{n}"' for n in kernel.inputs.names)
+    others = [c for c in session.sql(asked).columns if c not in ("key", *kernel.inputs.names)]
+    names = "".join(f', min("{c}") as "{c}"' for c in others)
+    for is_large, rows in ((False, 1024), (True, 8)):
+        found = session.sql(
+            f"with asked as ({asked}) select key, {inputs}{names} from asked where key in "
+            f"(select key from memo_missing where is_missing and is_large = {is_large}) group by key"
+        )
+        with found.to_arrow_reader(rows) as reader:
+            for batch in reader:
+                step = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, 1))
+                for start in range(0, batch.num_rows, step):
+                    yield batch.slice(start, step)
+
+
+def _compute(
+    kernel: Kernel, batches: Iterable[pa.RecordBatch], progress: _Progress
+) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+    """Run a kernel over batches on threads, in order; yields the keys and the results."""
+    workers = os.cpu_count() or 1
+    waiting: deque[tuple[pa.RecordBatch, Future[pa.RecordBatch]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for batch in batches:
+            waiting.append((batch, pool.submit(_checked, kernel, batch)))
+            if len(waiting) > 2 * workers:
+                yield _result(kernel, *waiting.popleft(), progress)
+        while waiting:
+            yield _result(kernel, *waiting.popleft(), progress)
+    progress.end()
+
+
+def _result(
+    kernel: Kernel, batch: pa.RecordBatch, future: Future[pa.RecordBatch], progress: _Progress
+) -> tuple[pa.Array, pa.RecordBatch]:
+    try:
+        result = future.result()
+    except Exception as error:
+        raise InternalError(_describe(kernel, batch, error)) from error
+    progress.add(batch.num_rows)
+    return batch.column("key"), result
+
+
+def _checked(kernel: Kernel, batch: pa.RecordBatch) -> pa.RecordBatch:
+    result = kernel.compute(batch.select(kernel.inputs.names).cast(kernel.inputs))
+    if result.num_rows != batch.num_rows or not result.schema.equals(kernel.results, check_metadata=False):
+        raise InternalError(
+            f"returned {result.num_rows} rows of {result.schema} for {batch.num_rows} rows; "
+            f"expected as many of {kernel.results}"
+        )
+    return result
+
+
+def _describe(kernel: Kernel, batch: pa.RecordBatch, error: Exception) -> str:
+    """Say which row a kernel fails on, found by halving the batch."""
+    while batch.num_rows > 1:
+        half = batch.num_rows // 2
+        first, second = batch.slice(0, half), batch.slice(half)
+        batch = first if _fails(kernel, first) else second
+    problem = _fails(kernel, batch)
+    if problem is None:
+        return f"kernel {kernel.name} failed on a batch and on none of its rows: {error!r}. Mend transforms/."
+    names = {c: batch.column(c)[0].as_py() for c in batch.schema.names if c not in kernel.inputs.names}
+    where = ", ".join(f"{c} {v}" for c, v in names.items())
+    return (
+        f"kernel {kernel.name} failed on {where}: {problem!r}. Mend {kernel.compute.__module__}, "
+        "which must give a result for every input; what was computed before is stored."
+    )
+
+
+def _fails(kernel: Kernel, batch: pa.RecordBatch) -> Exception | None:
+    try:
+        _checked(kernel, batch)
+    except Exception as error:
+        return error
+    return None
+
+
+def _store(base: Snapshot, kernel: Kernel, results: Iterator[tuple[pa.Array, pa.RecordBatch]], mark: str) -> Snapshot:
+    """Commit results as they come, every COMMIT_BYTES or COMMIT_SECONDS, and also before an error goes on."""
+    schema = stored(kernel)
+    pending: list[pa.RecordBatch] = []
+    since = time.monotonic()
+    try:
+        for keys, result in results:
+            marks = pa.repeat(pa.scalar(mark), len(keys))
+            pending.append(pa.RecordBatch.from_arrays([keys, marks, *result.columns], schema=schema))
+            if sum(b.nbytes for b in pending) > COMMIT_BYTES or time.monotonic() - since > COMMIT_SECONDS:
+                batches, pending = pending, []
+                base = _append(base, schema, batches)
+                since = time.monotonic()
+    finally:
+        base = _append(base, schema, pending)
+    return base
+
+
+def _append(base: Snapshot, schema: pa.Schema, batches: list[pa.RecordBatch]) -> Snapshot:
+    for attempt in range(1000):
+        try:
+            return commit(base, write(base.uri, schema, batches))
+        except CommitConflict:
+            pause(attempt)
+            head = create(base.uri, schema)
+            known = _keys(sorted({*head.files} - {*base.files}))
+            batches = [b.filter(pc.invert(pc.is_in(b.column("key"), value_set=known))) for b in batches]
+            base = head
+    raise InternalError(f"{base.uri} took 1,000 other commits while one of ours waited.")
+
+
+def _keys(files: list[str]) -> pa.Array:
+    if not files:
+        return pa.array([], pa.string())
+    with duckdb.connect() as scratch:
+        query = f"select key from read_parquet({file_list(files)}, hive_partitioning = false)"
+        found = scratch.sql(query).to_arrow_table()
+    return found.column("key").combine_chunks()
+
+
+class _Progress:
+    """A line on stderr: in place on a terminal, every ten seconds elsewhere."""
+
+    def __init__(self, name: str, total: int) -> None:
+        self.name, self.total, self.done = name, total, 0
+        self.terminal = sys.stderr.isatty()
+        self.began = self.shown = time.monotonic()
+
+    def add(self, rows: int) -> None:
+        self.done += rows
+        now = time.monotonic()
+        if now - self.shown > (0.2 if self.terminal else 10):
+            self.shown = now
+            rate = self.done / (now - self.began)
+            line = f"memo {self.name}: {self.done:,} of {self.total:,} computed, {rate:,.0f} a second"
+            print(
+                f"\r{line}" if self.terminal else line, end="" if self.terminal else "\n", file=sys.stderr, flush=True
+            )
+
+    def end(self) -> None:
+        if self.terminal and self.shown > self.began:
+            print(file=sys.stderr)

@@ -1,0 +1,404 @@
+"""Containers: a file's decompressed bytes to blocks of records, with the exact bytes of each.
+
+JSONL, a JSON list, JSON values one after the other, the items below a key. Everything streams: a block is some
+megabytes, a list of 10 GB is never in memory. A record is checked to be UTF-8 and JSON here, once; what is neither
+stays a record, with a problem. Tables (CSV, Parquet) are in `lake.landing.tabular`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lake.landing import json_scan
+from lake.landing.streams import Stream
+
+CHUNK = 4 << 20  # bytes read at a time
+ROOM = 65_536  # records of a block at most
+MAX_RECORD = 128 << 20  # a longer record is a reject
+KEPT = 1 << 20  # of a longer one, the bytes that its reject keeps
+LONGEST_KEY = 1 << 20
+BOM = b"\xef\xbb\xbf"
+
+Bounds = NDArray[np.int64]
+
+
+@dataclass
+class Block:
+    """Some records of a file, in order.
+
+    Attributes:
+        payloads: their bytes.
+        positions: line, element or row numbers from 1, or byte offsets.
+        problems: index of a record that cannot be read, to the reason.
+        sizes: index of a record whose payload is only its beginning, to its length in bytes.
+        skipped: records that do not land, by type.
+        natural_keys: per record, or None when no record has one.
+        content_types: likewise.
+        observed: likewise.
+    """
+
+    payloads: list[bytes] = field(default_factory=list)
+    positions: Sequence[int] = field(default_factory=list)
+    problems: dict[int, str] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    natural_keys: list[str | None] | None = None
+    content_types: list[str | None] | None = None
+    observed: list[datetime | None] | None = None
+
+
+def bad(payload: bytes, position: int, reason: str, size: int | None = None) -> Block:
+    """Return a block of one record that cannot be read."""
+    length = len(payload) if size is None else size
+    if length > MAX_RECORD:
+        payload = payload[:KEPT]
+    sizes = {0: length} if length != len(payload) else {}
+    return Block([payload], [position], {0: reason}, sizes)
+
+
+def too_long(size: int) -> str:
+    """Say that a record is above the limit."""
+    return f"the record has {size:,} bytes; at most {MAX_RECORD:,} land"
+
+
+def jsonl(stream: Stream) -> Iterator[Block]:
+    """Cut lines; a record is a line without its end. Empty lines are skipped, and counted in the positions."""
+    skip_bom(stream)
+    carry, rest, number = b"", b"", 1
+    while True:
+        piece = rest or stream.read(CHUNK)
+        data, rest = carry + piece, b""
+        breaks = np.flatnonzero(np.frombuffer(piece, np.uint8) == 10) + len(carry)
+        if not piece and data and stream.broken is None:
+            breaks = np.array([len(data)])
+        if breaks.size:
+            yield from _lines(data, breaks, number)
+            number += int(breaks.size)
+        carry = data[int(breaks[-1]) + 1 :] if breaks.size else data
+        if len(carry) > MAX_RECORD:
+            rest, block = _long_line(stream, carry, number)
+            carry, number = b"", number + 1
+            yield block
+        elif not piece:
+            break
+    if stream.broken is not None:
+        yield bad(carry, number, stream.broken)
+
+
+def skip_bom(stream: Stream) -> None:
+    """Pass a byte order mark at the beginning."""
+    if stream.peek(len(BOM)).startswith(BOM):
+        stream.read(len(BOM))
+
+
+def _lines(data: bytes, breaks: NDArray[np.int64], number: int) -> Iterator[Block]:
+    array = np.frombuffer(data, np.uint8)
+    starts = np.concatenate([[0], breaks[:-1] + 1]).astype(np.int64)
+    ends = breaks.astype(np.int64)
+    has_return = (ends > starts) & (array[np.maximum(ends - 1, 0)] == 13)
+    ends = ends - has_return
+    for low in range(0, len(starts), ROOM):
+        some = slice(low, low + ROOM)
+        yield checked(data, starts[some], ends[some], number + low, skip_empty="empty line")
+
+
+def _long_line(stream: Stream, carry: bytes, number: int) -> tuple[bytes, Block]:
+    """Pass a line above the limit; return what follows it, and its block."""
+    size = len(carry)
+    while piece := stream.read(CHUNK):
+        end = piece.find(b"\n")
+        if end >= 0:
+            return piece[end + 1 :], bad(carry[:KEPT], number, too_long(size + end), size + end)
+        size += len(piece)
+    return b"", bad(carry[:KEPT], number, too_long(size), size)
+
+
+class Cursor:
+    """A window on a stream, for reading JSON that may be larger than memory."""
+
+    def __init__(self, stream: Stream) -> None:
+        skip_bom(stream)
+        self.stream = stream
+        self.data = stream.read(CHUNK)
+        self.at = 0
+
+    def more(self) -> bool:
+        """Drop what was used and read on; False at the end."""
+        piece = self.stream.read(CHUNK)
+        self.data = self.data[self.at :] + piece
+        self.at = 0
+        return bool(piece)
+
+    def next(self) -> bytes:
+        """Pass white space and return the next byte, which stays; nothing at the end."""
+        while True:
+            rest = self.data[self.at : self.at + 4096].lstrip(b" \t\r\n")
+            self.at += min(len(self.data) - self.at, 4096) - len(rest)
+            if rest:
+                return rest[:1]
+            if self.at >= len(self.data) and not self.more():
+                return b""
+
+    def key(self) -> bytes | None:
+        """Pass a string and the colon after it; return the string's bytes, or None if no key stands here."""
+        if self.next() != b'"':
+            return None
+        end = self.at + 1
+        while True:
+            quote = self.data.find(b'"', end)
+            if quote < 0:
+                before = len(self.data) - self.at
+                if before > LONGEST_KEY or not self.more():
+                    return None
+                end = max(before - 1, 1)
+                continue
+            slashes = quote - len(self.data[self.at : quote].rstrip(b"\\")) - self.at
+            end = quote + 1
+            if slashes % 2 == 0:
+                break
+        found = self.data[self.at : end]
+        self.at = end
+        if self.next() != b":":
+            return None
+        self.at += 1
+        return found
+
+    def rest(self) -> tuple[bytes, int]:
+        """Read to the end; return the beginning of what there was, without white space before it, and its length."""
+        self.next()
+        kept, size = self.data[self.at : self.at + KEPT], len(self.data) - self.at
+        while piece := self.stream.read(CHUNK):
+            size += len(piece)
+            kept += piece[: KEPT - len(kept)]
+        return (kept.rstrip(), len(kept.rstrip())) if size <= KEPT else (kept, size)
+
+
+def json_list(stream: Stream) -> Iterator[Block]:
+    """Cut the elements of a list that is the whole file."""
+    cursor = Cursor(stream)
+    cursor.next()
+    cursor.at += 1
+    number, closed = yield from _elements(cursor, "list")
+    if closed and cursor.next():
+        payload, size = cursor.rest()
+        yield bad(payload, number, "bytes follow the end of the list", size)
+    if stream.broken is not None and closed:
+        yield bad(b"", number, stream.broken)
+
+
+def json_values(stream: Stream) -> Iterator[Block]:
+    """Cut JSON objects and lists that follow each other, over as many lines as they like; one is the usual case."""
+    cursor = Cursor(stream)
+    yield from _elements(cursor, "values")
+
+
+def json_whole(stream: Stream) -> Iterator[Block]:
+    """Take the whole file as one record."""
+    skip_bom(stream)
+    data = stream.read(MAX_RECORD + 1)
+    if len(data) > MAX_RECORD:
+        size = len(data)
+        while piece := stream.read(CHUNK):
+            size += len(piece)
+        yield bad(data[:KEPT], 1, too_long(size), size)
+        return
+    data = data.strip(b" \t\r\n")
+    if stream.broken is not None:
+        yield bad(data, 1, stream.broken)
+    elif data:
+        yield checked(data, np.array([0]), np.array([len(data)]), 1)
+
+
+def json_items(stream: Stream, path: str) -> Iterator[Block]:
+    """Cut the elements of the list, or the members of the mapping, that lies below a path of keys.
+
+    Args:
+        stream: the file.
+        path: keys joined by dots; `*` at the end takes the members of the mapping there.
+    """
+    cursor = Cursor(stream)
+    keys = [k for k in path.split(".") if k]
+    members = keys[-1] == "*"
+    for key in keys[:-1] if members else keys:
+        if not _descend(cursor, key):
+            reason = stream.broken or f"no key {key!r} on the way to {path!r}"
+            yield bad(b"", 1, reason)
+            return
+    opening = cursor.next()
+    cursor.at += 1
+    if opening == b"{" or (opening == b"[" and not members):
+        number, closed = yield from _elements(cursor, "members" if opening == b"{" else "list")
+        if closed:
+            while stream.read(CHUNK):  # to the end: a break behind the items is still a break
+                pass
+        if stream.broken is not None and closed:
+            yield bad(b"", number, stream.broken)
+    else:
+        yield bad(b"", 1, f"at {path!r} lies neither a list nor a mapping")
+
+
+def _descend(cursor: Cursor, wanted: str) -> bool:
+    """Go to the value of a key of the mapping that begins here."""
+    if cursor.next() != b"{":
+        return False
+    cursor.at += 1
+    while (key := cursor.key()) is not None:
+        try:
+            if json.loads(key) == wanted:
+                return True
+        except ValueError:
+            return False
+        state = np.zeros(4, np.int64)
+        one, scanned = np.zeros(1, np.int64), cursor.at
+        while True:
+            array = np.frombuffer(cursor.data, np.uint8)
+            count, _, scanned = json_scan.cut_elements(
+                array, cursor.at, scanned, len(array), state, False, one, one.copy()
+            )
+            cursor.at = scanned
+            if count:
+                break
+            if not cursor.more():
+                return False
+            scanned = 0
+        if state[3]:
+            return False
+    return False
+
+
+def _elements(cursor: Cursor, kind: str) -> Generator[Block, None, tuple[int, bool]]:
+    """Cut elements from here on; return (number of the next element, whether the bracket was closed)."""
+    starts, ends = np.zeros(ROOM, np.int64), np.zeros(ROOM, np.int64)
+    state = np.zeros(4, np.int64)
+    number, scanned, long = 1, cursor.at, b""
+    dropped = 0
+    while True:
+        array = np.frombuffer(cursor.data, np.uint8)
+        count, begin, scanned = json_scan.cut_elements(
+            array, cursor.at, scanned, len(array), state, kind == "values", starts, ends
+        )
+        low = 0
+        if count and dropped:
+            size = dropped + int(ends[0]) - cursor.at
+            yield bad(long, number, too_long(size), size)
+            number, low, dropped = number + 1, 1, 0
+        closed = bool(state[3])
+        if count > low:
+            json_scan.trim(array, starts, ends, count)
+            if closed and count == low + 1 and number == 1 and starts[low] == ends[low]:
+                count = low  # nothing between the brackets
+            if count > low:
+                yield _cut(cursor.data, starts[low:count], ends[low:count], number, kind)
+                number += count - low
+        cursor.at = begin
+        if closed:
+            return number, True
+        if count >= ROOM:
+            continue
+        if len(cursor.data) - cursor.at > MAX_RECORD or dropped:
+            long = long if dropped else cursor.data[cursor.at : cursor.at + KEPT]
+            dropped += len(cursor.data) - cursor.at
+            cursor.at = len(cursor.data)
+        if not cursor.more():
+            break
+        scanned = 0 if dropped else scanned - begin
+    yield from _open_end(cursor, kind, number, dropped, long)
+    return number + 1, False
+
+
+def _open_end(cursor: Cursor, kind: str, number: int, dropped: int, long: bytes) -> Iterator[Block]:
+    """Say what the end of a file left open."""
+    rest = cursor.data[cursor.at :].strip(b" \t\r\n")
+    reason = cursor.stream.broken
+    if dropped:
+        yield bad(long, number, too_long(dropped + len(rest)), dropped + len(rest))
+    elif reason is not None:
+        yield bad(rest, number, reason)
+    elif kind == "values":
+        if rest:
+            yield checked(rest, np.array([0]), np.array([len(rest)]), number)
+    else:
+        block = _cut(rest, np.array([0]), np.array([len(rest)]), number, kind)
+        if rest and not block.problems:
+            yield block
+            number, rest = number + 1, b""
+        yield bad(rest, number, f"the file ends before its {'mapping' if kind == 'members' else 'list'} is closed")
+
+
+def _cut(data: bytes, starts: Bounds, ends: Bounds, number: int, kind: str) -> Block:
+    if kind != "members":
+        return checked(data, starts, ends, number)
+    parts = [b"{" + data[s:e] + b"}" for s, e in zip(starts.tolist(), ends.tolist(), strict=True)]
+    stops = np.cumsum([len(p) for p in parts])
+    return checked(b"".join(parts), np.concatenate([[0], stops[:-1]]), stops, number)
+
+
+def checked(data: bytes, starts: Bounds, ends: Bounds, number: int, skip_empty: str | None = None) -> Block:
+    """Make a block of records, each checked to be UTF-8 and JSON.
+
+    Args:
+        data: the bytes that hold them.
+        starts: first byte of each.
+        ends: one past the last byte of each.
+        number: position of the first.
+        skip_empty: name under which records of white space alone are counted instead; None: they are problems.
+    """
+    starts, ends = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
+    array = np.frombuffer(data, np.uint8)
+    problems = np.zeros(len(starts), np.uint8)
+    json_scan.check_all(array, starts, ends, len(starts), np.zeros(json_scan.MAX_DEPTH, np.uint8), problems)
+    positions: Sequence[int] = range(number, number + len(starts))
+    skipped: Counter[str] = Counter()
+    if skip_empty is not None and problems.any():
+        blank = np.zeros(len(starts), np.bool_)
+        json_scan.empty(array, starts, ends, len(starts), blank)
+        if blank.any():
+            skipped[skip_empty] = int(blank.sum())
+            positions = (np.flatnonzero(~blank) + number).tolist()
+            starts, ends, problems = starts[~blank], ends[~blank], problems[~blank]
+    payloads = [data[s:e] for s, e in zip(starts.tolist(), ends.tolist(), strict=True)]
+    block = Block(payloads, positions, skipped=skipped)
+    for index in np.flatnonzero(problems).tolist():
+        block.problems[index] = f"not JSON: {json_scan.PROBLEMS[int(problems[index])]}"
+    if len(starts):
+        _mark_not_utf8(block, data[int(starts[0]) : int(ends[-1])])
+    _mark_too_long(block)
+    return block
+
+
+def _mark_not_utf8(block: Block, data: bytes) -> None:
+    if is_utf8(data):
+        return
+    for index, payload in enumerate(block.payloads):
+        try:
+            payload.decode()
+        except UnicodeDecodeError as error:
+            block.problems[index] = f"not UTF-8: byte 0x{payload[error.start]:02x} at {error.start}"
+
+
+def _mark_too_long(block: Block) -> None:
+    for index, payload in enumerate(block.payloads):
+        if len(payload) > MAX_RECORD:
+            block.problems[index] = too_long(len(payload))
+            block.sizes[index] = len(payload)
+            block.payloads[index] = payload[:KEPT]
+
+
+def is_utf8(data: bytes) -> bool:
+    """Say whether bytes are UTF-8, at the speed of memory."""
+    offsets = pa.py_buffer(np.array([0, len(data)], np.int64))
+    array: Any = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True

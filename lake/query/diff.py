@@ -1,0 +1,126 @@
+"""What one release has that another has not: rows added, removed and changed, per table and slice column.
+
+Equal digests are equal tables and are not read. Of the others only keys, hashes and slice columns are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lake.query.query import Lake, View, connect, identifier
+from lake.releases.workspace import table_of
+from lake.storage.refs import Release
+from lake.storage.table import snapshot
+
+SLICES = ("source", "kind", "shape", "suite", "split", "stage", "reason", "kept")
+
+
+@dataclass(frozen=True)
+class Change:
+    """How many rows of a slice differ.
+
+    Attributes:
+        table: name.
+        column: slice column, or None for the whole table.
+        value: the slice's value as text; None is null, or the whole table.
+        added: rows whose key only the second release has.
+        removed: rows whose key only the first has.
+        changed: rows of one key with other content, counted in the slice that the second release has them in.
+    """
+
+    table: str
+    column: str | None
+    value: str | None
+    added: int
+    removed: int
+    changed: int
+
+
+def diff(lake: Lake, first: str | int, second: str | int) -> list[Change]:
+    """Compare two releases.
+
+    Args:
+        lake: where.
+        first: number or tag, usually the older.
+        second: number or tag.
+
+    Returns:
+        Per table that differs, its total and then its slices that differ.
+    """
+    one, two = lake.release(first), lake.release(second)
+    changes: list[Change] = []
+    for name in sorted({*one.tables, *two.tables}):
+        before, after = one.tables.get(name), two.tables.get(name)
+        if before and after and (before.rows, before.digest) == (after.rows, after.digest):
+            continue
+        changes += _compare(lake, name, _view(one, name, "before"), _view(two, name, "after"))
+    return changes
+
+
+def as_json(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    """Return changes as plain objects."""
+    return [asdict(c) for c in changes]
+
+
+def as_text(changes: Sequence[Change]) -> str:
+    """Return changes as lines."""
+    if not changes:
+        return "no table differs"
+    lines = []
+    for c in changes:
+        where = c.table if c.column is None else f"  {c.column}={'null' if c.value is None else c.value}"
+        lines.append(f"{where}: {c.added} added, {c.removed} removed, {c.changed} changed")
+    return "\n".join(lines)
+
+
+def _view(release: Release, table: str, name: str) -> View | None:
+    if table not in release.tables:
+        return None
+    found = snapshot(release.uri(table), release.tables[table].version)
+    return View(name, found.files, found.schema) if found else None
+
+
+def _compare(lake: Lake, table: str, before: View | None, after: View | None) -> list[Change]:
+    """Compare one table; one that only one release has is all added or all removed."""
+    known = after or before
+    assert known is not None and known.columns is not None
+    one, two = before or View("before", (), known.columns), after or View("after", (), known.columns)
+    shared = [n for n in known.columns.names if all(v.columns is not None and n in v.columns.names for v in (one, two))]
+    keys = [identifier(k) for k in key_of(lake, table) if k in shared] or ["row_hash"]
+    slices = [c for c in SLICES if c in shared]
+    # Where the second release has the row, its slice is that release's, null too.
+    kept = "".join(
+        f", case when a.row_hash is null then cast(b.{c} as varchar) else cast(a.{c} as varchar) end as {c}"
+        for c in map(identifier, slices)
+    )
+    rows = (
+        f"with rows as (select a.row_hash as new, b.row_hash as old{kept} from after as a full join before as b "
+        f"on {' and '.join(f'a.{k} is not distinct from b.{k}' for k in keys)} "
+        "where a.row_hash is distinct from b.row_hash)"
+    )
+    counts = (
+        "count(*) filter (old is null), count(*) filter (new is null), "
+        "count(*) filter (old is not null and new is not null)"
+    )
+    selects = [f"select -1 as place, null as value, {counts} from rows"]
+    for place, column in enumerate(map(identifier, slices)):
+        selects.append(f"select {place} as place, {column} as value, {counts} from rows group by {column}")
+    connection = connect([one, two])
+    try:
+        found = connection.execute(f"{rows} {' union all '.join(selects)} order by place, value nulls first").fetchall()
+    finally:
+        connection.close()
+    return [Change(table, slices[place] if place >= 0 else None, value, *n) for place, value, *n in found]
+
+
+def key_of(lake: Lake, table: str) -> tuple[str, ...]:
+    """Return the columns of a table's primary key, by its contract; empty where there is none."""
+    from lake.contract import odcs
+
+    for path in odcs.tables(lake.paths.project):
+        layer, name = path.split("/")
+        if name == table and layer in ("curated", "eval", "train"):
+            return table_of(layer, odcs.read(lake.paths.project, path)).key
+    return ()

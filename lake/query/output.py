@@ -1,0 +1,183 @@
+"""Rows on their way out of `lake sql`: as a table on the terminal, as JSON, CSV or Parquet, in batches.
+
+Written by us and not by DuckDB, whose connection may write nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import pyarrow as pa
+
+from lake.errors import UsageError
+
+if TYPE_CHECKING:
+    from lake.query.query import Lake
+
+SHOWN_ROWS = 40
+SHOWN_TEXT = 60
+FORMATS = ("table", "json", "csv", "parquet")
+
+
+def write(reader: pa.RecordBatchReader, form: str, out: Path | None) -> None:
+    """Write a result.
+
+    Args:
+        reader: its batches.
+        form: table, json (one array), csv or parquet.
+        out: a file; None for stdout.
+
+    Raises:
+        UsageError: Parquet on a terminal, or a file that cannot be written.
+    """
+    if out and not out.parent.is_dir():
+        raise UsageError(f"{out.parent} is no folder; expected one for --out {out}. Make it, or name another.")
+    if form == "parquet":
+        _write_parquet(reader, out)
+        return
+    with _opened(out) as stream:
+        {"table": _write_table, "json": _write_json, "csv": _write_csv}[form](reader, stream)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: times in ISO 8601, bytes in base64, whole decimals as integers, NaN as null."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    if isinstance(value, tuple):
+        return [plain(v) for v in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[list[Any]]:
+    """Yield a batch's rows; maps as lists of pairs."""
+    yield from (list(row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def _write_json(reader: pa.RecordBatchReader, stream: TextIO) -> None:
+    names = _distinct(reader.schema.names)
+    before = "["
+    for batch in reader:
+        for row in _rows(batch):
+            stream.write(before)
+            json.dump(dict(zip(names, map(plain, row), strict=True)), stream, ensure_ascii=False)
+            before = ",\n"
+    stream.write("]\n" if before != "[" else "[]\n")
+
+
+def _write_csv(reader: pa.RecordBatchReader, stream: TextIO) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(reader.schema.names)
+    for batch in reader:
+        writer.writerows([_cell(plain(v)) for v in row] for row in _rows(batch))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else value
+
+
+def _write_table(reader: pa.RecordBatchReader, stream: TextIO) -> None:
+    """Draw the first rows in columns, and say how many there are."""
+    names, count = reader.schema.names, 0
+    shown: list[list[str]] = []
+    for batch in reader:
+        if len(shown) < SHOWN_ROWS:
+            shown += [[_short(v) for v in row] for row in _rows(batch.slice(0, SHOWN_ROWS - len(shown)))]
+        count += batch.num_rows
+    numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in reader.schema.types]
+    widths = [max([len(n), *(len(row[i]) for row in shown)]) for i, n in enumerate(names)]
+    align: list[Callable[[str, int], str]] = [str.rjust if right else str.ljust for right in numeric]
+    for line in [names, ["-" * w for w in widths], *shown]:
+        cells = [put(cell, width) for put, cell, width in zip(align, line, widths, strict=True)]
+        stream.write("  ".join(cells).rstrip() + "\n")
+    more = f", the first {len(shown)} shown; all with --format json, csv or parquet" if count > len(shown) else ""
+    stream.write(f"({count} {'row' if count == 1 else 'rows'}{more})\n")
+
+
+def _short(value: Any) -> str:
+    """Return a cell of the table: one line, not too long."""
+    value = plain(value)
+    text = "" if value is None else _cell(value) if not isinstance(value, str) else value
+    line = " ".join(str(text).split()) if isinstance(value, str) else str(text)
+    return line if len(line) <= SHOWN_TEXT else line[: SHOWN_TEXT - 1] + "…"
+
+
+def _write_parquet(reader: pa.RecordBatchReader, out: Path | None) -> None:
+    import pyarrow.parquet as pq
+
+    if out is None and sys.stdout.isatty():
+        raise UsageError("Parquet is bytes and would garble the terminal. Pass --out FILE.")
+    sink: Any = str(out) if out else pa.PythonFile(sys.stdout.buffer, mode="w")
+    with pq.ParquetWriter(sink, reader.schema, compression="zstd") as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return names that are all different, as keys of an object must be: a, a_1, ..."""
+    given: list[str] = []
+    for name in names:
+        n, one = 0, name
+        while one in given:
+            n += 1
+            one = f"{name}_{n}"
+        given.append(one)
+    return given
+
+
+@contextmanager
+def _opened(out: Path | None) -> Iterator[TextIO]:
+    if out:
+        with out.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+    elif isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+        yield sys.stdout
+    else:
+        yield sys.stdout
+
+
+def releases_as_json(lake: Lake) -> list[dict[str, Any]]:
+    """Return the releases as plain objects, the newest first, with their tags."""
+    tags = lake.refs.tags()
+    return [
+        release.as_json() | {"tags": sorted(t for t, number in tags.items() if number == release.number)}
+        for release in reversed(lake.releases())
+    ]
+
+
+def releases_as_text(lake: Lake) -> str:
+    """Return the releases as lines, the newest first."""
+    found = releases_as_json(lake)
+    if not found:
+        return "no release yet; `lake build` makes one"
+    lines = []
+    for one in found:
+        tags = f" [{', '.join(one['tags'])}]" if one["tags"] else ""
+        rows = ", ".join(f"{name} {table['rows']:,}" for name, table in sorted(one["tables"].items()) if table["rows"])
+        commit = f", commit {one['git_commit'][:10]}" if one["git_commit"] else ""
+        lines.append(f"{one['number']}{tags}: {one['created_at']}, parent {one['parent'] or 'none'}{commit}: {rows}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Formats of chats, one module each: `units(record)` gives a parsed record's units; see `transforms.chat.chats`."""

@@ -1,0 +1,37 @@
+"""HH-RLHF: two dialogues as one text each, turns marked "Human:" and "Assistant:". One record is one pair.
+
+Bai et al., "Training a Helpful and Harmless Assistant with RLHF", 2022 (https://github.com/anthropics/hh-rlhf). The
+turns that both dialogues begin with are the prompt. Spaces around a turn belong to the marks and go.
+"""
+
+from __future__ import annotations
+
+import re
+
+from transforms.chat.blocks import Message, UnreadableShape, message
+from transforms.chat.formats.preference import pair
+from transforms.chat.units import Unit
+
+TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):")
+ROLES = {"Human": "user", "Assistant": "assistant"}
+
+
+def units(record: object) -> list[Unit]:
+    """Read one pair."""
+    if not isinstance(record, dict):
+        raise UnreadableShape("no object")
+    return [pair(record, [], dialogue(record.get("chosen")), dialogue(record.get("rejected")))]
+
+
+def dialogue(text: object) -> list[Message]:
+    """Split one dialogue into turns.
+
+    >>> [(m["role"], m["content"]) for m in dialogue("\\n\\nHuman: hi\\n\\nAssistant: hello")]
+    [('user', 'hi'), ('assistant', 'hello')]
+    """
+    if not isinstance(text, str):
+        raise UnreadableShape("a dialogue is no text")
+    before, *rest = TURN.split(text)
+    if before.strip() or not rest:
+        raise UnreadableShape("a dialogue does not open with 'Human:' or 'Assistant:'")
+    return [message(ROLES[who], words.strip()) for who, words in zip(rest[::2], rest[1::2], strict=True)]

@@ -1,0 +1,52 @@
+"""Prompt and completion, as texts or as lists of messages (TRL, OpenAI's older fine-tuning files). One chat a record.
+
+A completion of the older files ends in `<|endoftext|>`, which framed it for one tokenizer; it is taken off, since the
+end of a turn is the template's to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from transforms.chat.blocks import Message, UnreadableShape, message
+from transforms.chat.calls import tools_text
+from transforms.chat.row_facts import history_messages, row_facts, system_message
+from transforms.chat.turns import all_turns
+from transforms.chat.units import Unit, unit
+
+PROMPTS = ("prompt", "question", "query", "problem")
+COMPLETIONS = ("completion", "response", "output", "answer", "solution")
+END = "<|endoftext|>"
+
+
+def units(record: object) -> list[Unit]:
+    """Read one row."""
+    if not isinstance(record, dict):
+        raise UnreadableShape("no object")
+    turns = [*prompt_turns(record), *completion_turns(record)]
+    return [unit(turns, tools=tools_text(record), **row_facts(record))]
+
+
+def prompt_turns(record: Mapping[str, Any]) -> list[Message]:
+    """Return the turns that ask."""
+    prompt = texts_or_turns(record, PROMPTS)
+    if isinstance(prompt, str):
+        return [*system_message(record), *history_messages(record), message("user", prompt)]
+    return [*system_message(record), *all_turns(prompt)]
+
+
+def completion_turns(record: Mapping[str, Any]) -> list[Message]:
+    """Return the turns that answer."""
+    completion = texts_or_turns(record, COMPLETIONS)
+    if isinstance(completion, str):
+        return [message("assistant", completion.removesuffix(END))]
+    return all_turns(completion, "assistant")
+
+
+def texts_or_turns(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | list[Any]:
+    """Return the first text or list of turns under any of the keys."""
+    found = next((record[key] for key in keys if isinstance(record.get(key), str | list) and record[key] != []), None)
+    if found is None:
+        raise UnreadableShape(f"no text under {', '.join(keys)}")
+    return found

@@ -1,0 +1,1 @@
+"""Texts: bytes to text, HTML and HTTP included, and text to words."""
