@@ -17,6 +17,7 @@ from lake.query.query import Lake
 from lake.releases.gc import collect
 from lake.releases.publish import publish
 from lake.storage.parquet import filesystem_of
+from lake.storage.refs import Refs
 from lake.storage.table import append, snapshot
 from tests.small_lake import SmallLake, rows
 
@@ -150,14 +151,14 @@ def test_a_release_that_is_tagged_while_the_collection_runs_stays(
 ) -> None:
     lake = Lake(small.paths.home)
     age(Path(small.paths.home), 48)
-    remove = lake.refs.remove
+    remove = Refs.remove
 
-    def tag_the_next(number: int) -> None:
+    def tag_the_next(refs: Refs, number: int) -> None:
         if number == 1:
-            lake.refs.add_tag("late", 3)
-        remove(number)
+            refs.add_tag("late", 3)
+        remove(refs, number)
 
-    monkeypatch.setattr(lake.refs, "remove", tag_the_next)
+    monkeypatch.setattr(Refs, "remove", tag_the_next)
     assert collect(lake.paths, keep_last=1).releases == [1]
     assert lake.refs.numbers() == [2, 3, 4]
     assert lake.sql("select count(*) from examples", release="late").item() == 2
