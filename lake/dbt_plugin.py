@@ -29,6 +29,7 @@ from lake import schema
 from lake.config import find_project
 from lake.errors import ConflictError
 from lake.kernels import memo, project
+from lake.sql import identifier
 from lake.storage.refs import Refs, Release
 from lake.storage.table import snapshot
 from lake.storage.views import create_view, register_filesystem, relation
@@ -172,11 +173,10 @@ def _stand_in(connection: duckdb.DuckDBPyConnection, release: Release) -> None:
     """Make a view of a released table's name where the workspace has no table of its own."""
     query = "select table_name from duckdb_tables() where schema_name = 'main' and not internal"
     built = {row[0] for row in connection.execute(query).fetchall()}
-    for name, table in release.tables.items():
+    for name in release.tables:
         if name not in built:
-            found = snapshot(release.uri(name), table.version)
-            assert found is not None
-            connection.execute(create_view(f'main."{name}"', found.schema, found))
+            state = release.snapshot(name)
+            connection.execute(create_view(identifier("main", name), state.schema, state))
 
 
 def _project_folder() -> Path:

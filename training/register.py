@@ -6,18 +6,16 @@ second finds it there.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from random import uniform
 from typing import Any
 
 import pyarrow as pa
 
-from lake.errors import InternalError
-from lake.query.query import Lake, quote
+from lake.query.query import Lake
 from lake.schema import arrow
-from lake.storage.table import CommitConflict, commit, create, snapshot, write
+from lake.sql import identifier, literal
+from lake.storage.table import NewFile, commit, create, retry_on_conflict, write
 
 
 def register(lake: Lake, log: str, rows: pa.Table, once: Mapping[str, str]) -> bool:
@@ -33,22 +31,19 @@ def register(lake: Lake, log: str, rows: pa.Table, once: Mapping[str, str]) -> b
         Whether they were new.
     """
     uri, schema = lake.paths.table("log", log), arrow(f"log/{log}")
-    base = create(uri, schema)
-    new = None
-    for _ in range(50):
-        same = " and ".join(f"{column} = {quote(value)}" for column, value in once.items())
-        # Read after `base`: what came between makes the commit fail.
+    same = " and ".join(f"{identifier(column)} = {literal(value)}" for column, value in once.items())
+    new: list[NewFile] = []
+
+    def attempt() -> bool:
+        base = create(uri, schema)
+        # Looked up after `base` was read: what somebody else registers from here on makes the commit fail.
         if lake.sql(f"select 1 from log.{log} where {same} limit 1").height:
             return False
-        new = new or write(uri, schema, rows.cast(schema))
-        try:
-            commit(base, new, note={"registered": log})
-        except CommitConflict:
-            time.sleep(uniform(0.01, 0.2))
-            base = snapshot(uri) or base
-        else:
-            return True
-    raise InternalError(f"{uri} changed at each of 50 tries to write to it. Try again when less is going on.")
+        new.extend([] if new else write(uri, schema, rows.cast(schema)))
+        commit(base, new, note={"registered": log})
+        return True
+
+    return retry_on_conflict(uri, attempt)
 
 
 def entry(log: str, **values: Any) -> pa.Table:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lake.errors import InternalError, NotFoundError, UsageError
+from lake.errors import NotFoundError, UsageError
 from lake.query.query import Lake
 from lake.schema import contract, project_files
 from lake.storage.refs import Release
-from lake.storage.table import snapshot
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,7 @@ def open_table(lake: Lake, name: str, ref: str | int | None = None) -> Table:
     """
     release = lake.release(ref)
     held = release.table(name)
-    found = snapshot(release.uri(name), held.version)
-    if found is None:
-        raise InternalError(f"{release.uri(name)} is gone; release {release.number} names it. Restore a backup.")
-    columns = tuple(found.schema.names)
+    columns = tuple(release.snapshot(name).schema.names)
     return Table(name, release, held.digest, held.rows, held.contract_version, columns, _key(name, columns))
 
 

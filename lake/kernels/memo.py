@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from lake.errors import InternalError
 from lake.kernels.fingerprint import fingerprint
-from lake.storage.table import CommitConflict, Snapshot, commit, create, pause, snapshot, write
-from lake.storage.views import create_view, file_list, relation
+from lake.storage.table import Snapshot, commit, create, retry_on_conflict, snapshot, write
+from lake.storage.views import create_view, relation, scan
 from transforms.kernel import Kernel
 
 __all__ = ["extend", "fingerprint", "newest", "stored"]
@@ -205,24 +205,26 @@ def _store(base: Snapshot, kernel: Kernel, results: Iterator[tuple[pa.Array, pa.
 
 
 def _append(base: Snapshot, schema: pa.Schema, batches: list[pa.RecordBatch]) -> Snapshot:
-    for attempt in range(1000):
-        try:
-            return commit(base, write(base.uri, schema, batches))
-        except CommitConflict:
-            pause(attempt)
-            head = create(base.uri, schema)
-            known = _keys(sorted({*head.files} - {*base.files}))
-            batches = [b.filter(pc.invert(pc.is_in(b.column("key"), value_set=known))) for b in batches]
-            base = head
-    raise InternalError(f"{base.uri} took 1,000 other commits while one of ours waited.")
+    """Commit results on `base`; of keys that somebody else has committed since, his results stay."""
+    head, missing = base, batches
+
+    def attempt() -> Snapshot:
+        nonlocal head, missing
+        newest = create(base.uri, schema)
+        if newest.version != head.version:
+            known = _keys(sorted({*newest.files} - {*head.files}))
+            missing = [b.filter(pc.invert(pc.is_in(b.column("key"), value_set=known))) for b in missing]
+            head = newest
+        return commit(head, write(base.uri, schema, missing))
+
+    return retry_on_conflict(base.uri, attempt)
 
 
 def _keys(files: list[str]) -> pa.Array:
     if not files:
         return pa.array([], pa.string())
     with duckdb.connect() as scratch:
-        query = f"select key from read_parquet({file_list(files)}, hive_partitioning = false)"
-        found = scratch.sql(query).to_arrow_table()
+        found = scratch.sql(f"select key from {scan(files)}").to_arrow_table()
     return found.column("key").combine_chunks()
 
 

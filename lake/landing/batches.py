@@ -253,14 +253,17 @@ class Landing:
             _remove(self.batch.writer.finish())
 
     def _commit_records(self, files: list[table.NewFile], note: dict[str, str]) -> None:
-        assert self.records.base is not None
-        for attempt in range(10_000):
-            try:
-                self.records.base = table.commit(self.records.base, files, note=note)
-                return
-            except table.CommitConflict:
-                table.pause(attempt)
+        is_retry = False
+
+        def attempt() -> table.Snapshot:
+            nonlocal files, is_retry
+            if is_retry:
                 files = self._without_known(files, self.records.move_on())
+            is_retry = True
+            assert self.records.base is not None
+            return table.commit(self.records.base, files, note=note)
+
+        self.records.base = table.retry_on_conflict(self.records.uri, attempt)
 
     def _without_known(self, files: list[table.NewFile], fresh: list[str]) -> list[table.NewFile]:
         """Take out of a batch what somebody else has landed meanwhile."""
@@ -286,22 +289,27 @@ class Landing:
 
     def _commit_rejects(self, note: dict[str, str]) -> None:
         known = schema.arrow("raw/rejects")
-        fresh: list[str] | None = (
-            None  # at first all files: the records' version and the rejects' are not of one moment
-        )
-        for attempt in range(10_000):
+        # Rejects were snapshotted later than records, so at first all files are searched, then those that are new.
+        fresh: list[str] | None = None
+        is_retry = False
+
+        def attempt() -> table.Snapshot | None:
+            nonlocal fresh, is_retry
+            if is_retry:
+                fresh = self.rejects.move_on()
+            is_retry = True
             self._leave_out_known_rejects(fresh)
             if not self.batch.rejects:
-                return
+                return self.rejects.base
             assert self.rejects.base is not None
             files = table.write(self.rejects.uri, known, _reject_batches([row for _, row in self.batch.rejects]))
             try:
-                self.rejects.base = table.commit(self.rejects.base, files, note=note)
-                return
+                return table.commit(self.rejects.base, files, note=note)
             except table.CommitConflict:
                 _remove(files)
-                table.pause(attempt)
-                fresh = self.rejects.move_on()
+                raise
+
+        self.rejects.base = table.retry_on_conflict(self.rejects.uri, attempt)
 
     def _leave_out_known_rejects(self, files: list[str] | None) -> None:
         ids = [row["reject_id"] for _, row in self.batch.rejects]

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lake.query.query import Lake, View, connect, identifier
+from lake.query.query import Lake, View, connect
 from lake.releases.workspace import table_of
+from lake.sql import identifier
 from lake.storage.refs import Release
-from lake.storage.table import snapshot
 
 SLICES = ("source", "kind", "shape", "suite", "split", "stage", "reason", "kept")
 
@@ -78,8 +78,8 @@ def as_text(changes: Sequence[Change]) -> str:
 def _view(release: Release, table: str, name: str) -> View | None:
     if table not in release.tables:
         return None
-    found = snapshot(release.uri(table), release.tables[table].version)
-    return View(name, found.files, found.schema) if found else None
+    state = release.snapshot(table)
+    return View(name, state.files, state.schema)
 
 
 def _compare(lake: Lake, table: str, before: View | None, after: View | None) -> list[Change]:

@@ -24,13 +24,14 @@ import duckdb
 import pyarrow as pa
 
 from lake.config import KINDS, lake_paths
-from lake.errors import InternalError, NotFoundError, QueryError
+from lake.errors import NotFoundError, QueryError
 from lake.query.readonly import Reads, check
 from lake.releases.workspace import open_workspace
 from lake.schema import arrow, layer_tables
+from lake.sql import identifier, literal, literals
 from lake.storage.refs import Refs, Release
 from lake.storage.table import snapshot
-from lake.storage.views import register_filesystem
+from lake.storage.views import register_filesystem, scan
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,10 +155,8 @@ def release_views(lake: Lake, ref: str | int | None, reads: Reads | None = None)
     views = []
     for name in sorted(release.tables) if release else []:
         if release and _wanted(reads, name):
-            found = snapshot(release.uri(name), release.tables[name].version)
-            if found is None:
-                raise InternalError(f"{release.uri(name)} is gone, and release {release.number} names it. Restore it.")
-            views.append(View(name, found.files, found.schema))
+            state = release.snapshot(name)
+            views.append(View(name, state.files, state.schema))
     pins = release.raw_pins if release and ref is not None else None
     return views + raw_views(lake, reads, pins) + log_views(lake, reads)
 
@@ -223,7 +222,7 @@ def workspace_views(lake: Lake, reads: Reads | None) -> list[View]:
     for schema, name, _ in found:
         if _wanted(reads, name) and not schema.startswith("_"):
             shown = name if schema == "main" else f"{schema}.{name}"
-            views.append(View(shown, sql=f'select * from "{catalog}"."{schema}"."{name}"'))
+            views.append(View(shown, sql=f"select * from {identifier(catalog, schema, name)}"))
     return views + log_views(lake, reads)
 
 
@@ -251,13 +250,13 @@ def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBP
         connection.execute("set TimeZone = 'UTC'")
         connection.execute("set enable_progress_bar = false")  # it would stand in the middle of the rows
         if attach:
-            connection.execute(f"attach {quote(str(attach))} as {identifier(attach.stem)} (read_only)")
+            connection.execute(f"attach {literal(str(attach))} as {identifier(attach.stem)} (read_only)")
         for schema in sorted({v.name.split(".")[0] for v in views if "." in v.name}):
             connection.execute(f"create schema if not exists {identifier(schema)}")
         for view in views:
             _create(connection, view)
         allowed = sorted({f for v in views for f in v.files})
-        connection.execute(f"set allowed_paths = [{', '.join(map(quote, allowed))}]")
+        connection.execute(f"set allowed_paths = [{literals(allowed)}]")
         connection.execute("set enable_external_access = false")
         connection.execute("set lock_configuration = true")
     except duckdb.Error as error:
@@ -266,23 +265,12 @@ def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBP
     return connection
 
 
-def scan(view: View) -> str:
+def _selection(view: View) -> str:
     """Return the SELECT over a view's files, columns in order."""
     assert view.columns is not None
-    columns = ", ".join(identifier(c) for c in view.columns.names)
-    files = ", ".join(map(quote, view.files))
-    by_name = ", union_by_name = true" if len(view.files) > 1 else ""
-    return f"select {columns} from read_parquet([{files}], hive_partitioning = false{by_name})"
-
-
-def quote(text: str) -> str:
-    """Return a text as an SQL string."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def identifier(name: str) -> str:
-    """Return a name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
+    columns = ", ".join(map(identifier, view.columns.names))
+    options = ["union_by_name = true"] if len(view.files) > 1 else []
+    return f"select {columns} from {scan(view.files, *options)}"
 
 
 def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
@@ -290,11 +278,11 @@ def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
         register_filesystem(connection, file)
     if not view.name:
         return
-    name = ".".join(map(identifier, view.name.split(".")))
+    name = identifier(*view.name.split("."))
     if view.sql:
         connection.execute(f"create view {name} as {view.sql}")
     elif view.files:
-        connection.execute(f"create view {name} as {scan(view)}")
+        connection.execute(f"create view {name} as {_selection(view)}")
     else:
         assert view.columns is not None
         empty = connection.from_arrow(view.columns.empty_table())

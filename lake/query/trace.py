@@ -16,8 +16,8 @@ import duckdb
 from lake.config import KINDS
 from lake.errors import NotFoundError, UsageError
 from lake.query.output import plain
-from lake.query.query import Lake, View, connect, identifier, release_views
-from lake.storage.table import snapshot
+from lake.query.query import Lake, View, connect, release_views
+from lake.sql import identifier
 
 SHOWN = 300
 Row = dict[str, Any]
@@ -179,8 +179,8 @@ def _releases(lake: Lake, example_id: str) -> list[Row]:
         if table is None:
             continue
         if table.version not in known:
-            at = snapshot(release.uri("decisions"), table.version)
-            connection = connect([View("decisions", at.files, at.schema)] if at else [])
+            state = release.snapshot("decisions")
+            connection = connect([View("decisions", state.files, state.schema)])
             query = "select kept, uses, stage, reason from decisions where example_id = $id"
             known[table.version] = next(iter(_rows(connection, query, id=example_id)), None)
             connection.close()

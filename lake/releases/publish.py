@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from lake.config import LakePaths, git_commit
-from lake.errors import AuditError, ConflictError, InternalError, StaleBuildError
+from lake.errors import AuditError, ConflictError, StaleBuildError
 from lake.releases.workspace import (
     SUMS,
     Build,
@@ -32,13 +32,12 @@ from lake.releases.workspace import (
 )
 from lake.storage.parquet import NewFile
 from lake.storage.refs import MemoVersion, Refs, Release, TableVersion, check_tag
-from lake.storage.table import CommitConflict, Snapshot, commit, create, pause, replace, restore, snapshot, write
-from lake.storage.views import file_list
+from lake.storage.table import Snapshot, commit, create, replace, restore, retry_on_conflict, snapshot, write
+from lake.storage.views import scan
 
 BATCH_ROWS = 8_192
 SMALL_BYTES = 8 << 20  # files below this are joined when there are many of them
 MANY_FILES = 16
-TRIES = 50
 
 
 @dataclass(frozen=True)
@@ -179,9 +178,7 @@ class _Publisher:
     def publish(self) -> tuple[TableVersion, int]:
         """Bring the lake's table to the workspace's content; return its version and the rows written."""
         before = self.parent.tables.get(self.table.name) if self.parent else None
-        base = snapshot(self.uri, before.version) if before else None
-        if before and base is None:
-            raise InternalError(f"{self.uri} is gone, and release {self.build.parent} names it. Restore it.")
+        base = self.parent.snapshot(self.table.name) if self.parent and before else None
         is_same_schema = base is not None and base.schema.equals(self.table.schema, check_metadata=False)
         if before and is_same_schema and (before.rows, before.digest) == (self.rows, self.digest):
             return self.named(before.version), 0
@@ -217,12 +214,13 @@ class _Publisher:
         stays = f"row_hash in (select row_hash from {self.source})"
         per_file = self.connection.execute(
             f"select filename, count(*) filter (not {stays}), {SUMS} "
-            f"from read_parquet({file_list(base.files)}, filename = true, hive_partitioning = false) group by filename"
+            f"from {scan(base.files, 'filename = true')} group by filename"
         ).fetchall()
         clean = {name: sums for name, gone, *sums in per_file if not gone}
         clean = {f: clean[f] for f in base.files if f in clean and f not in _small(clean)}
-        kept = f"select row_hash from read_parquet({file_list(clean)}, hive_partitioning = false)"
-        query = f"from {self.source}" + (f" where row_hash not in ({kept})" if clean else "")
+        query = f"from {self.source}"
+        if clean:
+            query += f" where row_hash not in (select row_hash from {scan(clean)})"
         (row,) = self.connection.execute(f"select {SUMS} from ({query})").fetchall()
         rows, first, second = (sum(column) for column in zip(row, *clean.values(), strict=True))
         if (rows, digest(first, second)) != (self.rows, self.digest):
@@ -239,19 +237,18 @@ class _Publisher:
         """Commit on the parent's version, whatever publishers that died or lost have left above it."""
         note = {"run_id": self.build.invocation_id, "contract_version": self.table.contract_version}
         note |= {"git_commit": self.git_commit} if self.git_commit else {}
-        for attempt in range(TRIES):
+
+        def attempt() -> Snapshot:
             find_parent(self.refs, self.build)
             head = snapshot(self.uri)
             assert head is not None
-            try:
-                if parent is not None and is_same_schema:
-                    base = head if head.version == parent else restore(head, parent, note)
-                    return commit(base, adds, removes, note)
-                is_ready = not adds and not head.files and head.schema.equals(self.table.schema, check_metadata=False)
-                return head if is_ready else replace(head, self.table.schema, adds, note)
-            except CommitConflict:
-                pause(attempt)
-        raise ConflictError(f"{self.uri} took {TRIES} other commits while this publish waited. Run it again.")
+            if parent is not None and is_same_schema:
+                base = head if head.version == parent else restore(head, parent, note)
+                return commit(base, adds, removes, note)
+            is_ready = not adds and not head.files and head.schema.equals(self.table.schema, check_metadata=False)
+            return head if is_ready else replace(head, self.table.schema, adds, note)
+
+        return retry_on_conflict(self.uri, attempt)
 
 
 def _small(files: Mapping[str, Sequence[int]]) -> set[str]:

@@ -8,17 +8,19 @@ Object stores do the same with a conditional put.
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lake.errors import ConflictError, InternalError, NotFoundError, UsageError
+from lake.files import write_if_absent, write_whole
+
+if TYPE_CHECKING:
+    from lake.storage.table import Snapshot
 
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 CONDITIONAL = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "memory")
@@ -87,17 +89,23 @@ class Release:
         """Return where a published table lies."""
         return f"{self.home.rstrip('/')}/tables/{name}"
 
-    def files(self, name: str) -> list[str]:
-        """Return the Parquet files of a table, as `read_parquet` takes them; none for no rows."""
+    def snapshot(self, name: str) -> Snapshot:
+        """Return the version of a table that the release names: its files and schema.
+
+        Raises:
+            NotFoundError: the release has no such table.
+            InternalError: the table's folder is gone.
+        """
         from lake.storage.table import snapshot
 
-        found = snapshot(self.uri(name), self.table(name).version)
-        if found is None:
+        version = self.table(name).version
+        state = snapshot(self.uri(name), version)
+        if state is None:
             raise InternalError(
-                f"release {self.number} names {name} version {self.tables[name].version}, and {self.uri(name)} is not "
-                "there. Bring it back from a backup."
+                f"release {self.number} names {name} version {version}, and {self.uri(name)} is not there. "
+                "Bring it back from a backup."
             )
-        return list(found.files)
+        return state
 
     def as_json(self) -> dict[str, Any]:
         """Return the release as its file holds it."""
@@ -263,17 +271,11 @@ class Folder:
 
     def put_new(self, name: str, data: bytes) -> bool:
         """Write a file whole unless it is there; say whether it was written."""
-        with self._written(name, data) as draft:
-            try:
-                os.link(draft, self.root / name)
-            except FileExistsError:
-                return False
-        return True
+        return write_if_absent(self._path(name), data)
 
     def put(self, name: str, data: bytes) -> None:
         """Write a file whole, in place of an older one."""
-        with self._written(name, data) as draft:
-            draft.replace(self.root / name)
+        write_whole(self._path(name), data)
 
     def delete(self, name: str) -> None:
         """Delete a file; one that is gone already is no error."""
@@ -286,25 +288,11 @@ class Folder:
                 if time.time() - draft.stat().st_mtime > min_age_hours * 3600:
                     draft.unlink()
 
-    @contextmanager
-    def _written(self, name: str, data: bytes) -> Iterator[Path]:
-        """Give a fsynced file beside the one wanted; afterwards the folder's entries are fsynced too."""
-        folder = (self.root / name).parent
-        folder.mkdir(parents=True, exist_ok=True)
-        draft = folder / f".{uuid.uuid4().hex}.draft"
-        try:
-            with draft.open("xb") as out:
-                out.write(data)
-                out.flush()
-                os.fsync(out.fileno())
-            yield draft
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-        finally:
-            draft.unlink(missing_ok=True)
+    def _path(self, name: str) -> Path:
+        """Return a file's path; its folder is there."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
 
 class Bucket:

@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.fs
@@ -25,7 +26,7 @@ from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from lake.errors import ContractError, InternalError, NotFoundError
+from lake.errors import ConflictError, ContractError, InternalError, NotFoundError
 from lake.storage.parquet import NewFile, conform, filesystem_of, write
 
 __all__ = [
@@ -37,20 +38,23 @@ __all__ = [
     "conform",
     "create",
     "filesystem_of",
-    "pause",
     "restore",
+    "retry_on_conflict",
     "snapshot",
     "vacuum",
     "write",
 ]
 
+Result = TypeVar("Result")
+
+MAX_TRIES = 1000  # somebody commits at each of them, so the table is alive; minutes of waiting in all
 RETENTION = {
     "delta.logRetentionDuration": "interval 3650 days",
     "delta.deletedFileRetentionDuration": "interval 3650 days",
 }
 
 
-class CommitConflict(Exception):  # noqa: N818  not an error of anybody's: callers read again, or stop
+class CommitConflict(Exception):  # noqa: N818  no failure: `retry_on_conflict` reads the table again
     """Somebody committed after the version that was read."""
 
 
@@ -182,15 +186,35 @@ def append(
     Returns:
         The version that holds them.
     """
-    base = create(uri, schema)
+    create(uri, schema)
     new = write(uri, schema, data)
-    for attempt in range(1000):
+    return retry_on_conflict(uri, lambda: commit(create(uri, schema), new, note=note))
+
+
+def retry_on_conflict(uri: str, attempt: Callable[[], Result]) -> Result:
+    """Call a function until no commit of somebody else comes between its reading and its commit.
+
+    Args:
+        uri: the table's folder or URL, for the message.
+        attempt: reads the table's newest version, works out the change on it and commits; called again, after a pause
+            that is random and grows, each time that it raises CommitConflict.
+
+    Returns:
+        What `attempt` returns.
+
+    Raises:
+        ConflictError: all tries met somebody else's commit.
+    """
+    for tried in range(MAX_TRIES):
         try:
-            return commit(base, new, note=note)
+            return attempt()
         except CommitConflict:
-            pause(attempt)
-            base = create(uri, schema)
-    raise InternalError(f"{uri} took 1,000 other commits while one of ours waited.")
+            # Random, so that two writers do not meet again in step.
+            time.sleep(random.uniform(0, min(0.02 * 2 ** min(tried, 5), 0.5)))
+    raise ConflictError(
+        f"{uri} took {MAX_TRIES:,} commits of others while one of ours waited; expected a turn between them. "
+        "Run it again when less is going on."
+    )
 
 
 def restore(base: Snapshot, version: int, note: Mapping[str, str] | None = None) -> Snapshot:
@@ -266,11 +290,6 @@ def vacuum(uri: str, keep_versions: Sequence[int], min_age_hours: float = 24, dr
         for info in gone:
             filesystem.delete_file(info.path)
     return sorted(f"{uri.rstrip('/')}/{info.base_name}" for info in gone)
-
-
-def pause(attempt: int) -> None:
-    """Wait before another try, longer each time and never in step with others."""
-    time.sleep(random.uniform(0, min(0.02 * 2 ** min(attempt, 5), 0.5)))
 
 
 def _check_same(uri: str, found: pa.Schema, expected: pa.Schema) -> None:

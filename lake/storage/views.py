@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import duckdb
 import pyarrow as pa
 
+from lake.sql import literals
 from lake.storage.table import Snapshot
 
 
@@ -31,14 +32,18 @@ def relation(expected: pa.Schema, found: Snapshot | None) -> str:
     columns = ", ".join(f'"{n}"' if n in present else f'cast(null as {t}) as "{n}"' for n, t in types)
     if not present or found is None:
         return f"select {columns} where false"
+    return f"select {columns} from {scan(found.files, 'union_by_name = true')}"
+
+
+def scan(files: Iterable[str], *options: str) -> str:
+    """Return the table function that reads Parquet files.
+
+    Args:
+        files: paths or URLs, at least one.
+        options: of `read_parquet`, such as `filename = true`.
+    """
     # A lake may lie below a folder `kind=x`, which DuckDB would read in place of the column.
-    options = "union_by_name = true, hive_partitioning = false"
-    return f"select {columns} from read_parquet({file_list(found.files)}, {options})"
-
-
-def file_list(files: Iterable[str]) -> str:
-    """Return files as a list in SQL."""
-    return "[" + ", ".join("'" + f.replace("'", "''") + "'" for f in files) + "]"
+    return f"read_parquet({', '.join([f'[{literals(files)}]', 'hive_partitioning = false', *options])})"
 
 
 def register_filesystem(connection: duckdb.DuckDBPyConnection, place: str) -> None:

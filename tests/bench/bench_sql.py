@@ -19,7 +19,7 @@ import pyarrow as pa
 from lake.query.query import Lake
 from lake.storage.refs import Refs, Release, TableVersion
 from lake.storage.table import append, snapshot
-from lake.storage.views import file_list
+from lake.storage.views import scan
 
 ROWS = 3_000_000
 FILES = 8
@@ -65,11 +65,11 @@ def main(rows: int) -> float:
     """Measure, print a table and return the ratio over all queries."""
     with tempfile.TemporaryDirectory() as home:
         make(home, rows)
-        files = file_list(Lake(home).release().files("examples"))
+        relation = scan(Lake(home).release().snapshot("examples").files)
 
         def bare(query: str) -> list[tuple[object, ...]]:
             with duckdb.connect() as connection:
-                connection.execute(f"create view examples as select * from read_parquet({files})")
+                connection.execute(f"create view examples as select * from {relation}")
                 return connection.sql(query).pl().rows()
 
         print(f"| query over {rows:,} rows | bare Parquet, s | lake sql, s | ratio |\n|---|---:|---:|---:|")

@@ -20,7 +20,7 @@ from lake.errors import InternalError
 from lake.kernels import memo
 from lake.kernels.fingerprint import code_of, syntax
 from lake.storage import table
-from lake.storage.views import file_list
+from lake.storage.views import scan
 from transforms.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -123,9 +123,7 @@ def test_a_kernel_that_fails_names_the_row_and_what_was_done_before_stays(
         extend(lake, [*range(0, 200, 2), 7])
     found = memo.newest(lake, HALVES)
     assert found is not None
-    kept = (
-        duckdb.sql(f"select count(*) from read_parquet({file_list(found.files)})").fetchall() if found.files else [(0,)]
-    )
+    kept = duckdb.sql(f"select count(*) from {scan(found.files)}").fetchall() if found.files else [(0,)]
     assert extend(lake, range(0, 200, 2))[0] == (100, 100 - kept[0][0], kept[0][0])
 
 
@@ -168,7 +166,7 @@ def test_a_second_committer_drops_what_the_first_has_stored(lake: str) -> None:
 
     memo._append(base, schema, [rows(2, 4)])
     head = memo._append(base, schema, [rows(4, 6)])
-    keys = duckdb.sql(f"select key from read_parquet({file_list(head.files)}) order by key").fetchall()
+    keys = duckdb.sql(f"select key from {scan(head.files)} order by key").fetchall()
     assert keys == [("k2",), ("k4",), ("k6",)]
 
 

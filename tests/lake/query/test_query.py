@@ -38,7 +38,7 @@ def fingerprints(folder: Path) -> dict[str, str]:
 
 def refused(small: SmallLake) -> dict[str, str]:
     """Return statements that must not run, by what they try."""
-    inside, outside = Lake(small.paths.home).release().files("examples")[0], small.root / "secret.csv"
+    inside, outside = Lake(small.paths.home).release().snapshot("examples").files[0], small.root / "secret.csv"
     new = small.root / "new.parquet"
     copy = f"copy (select 1 as a) to '{inside}' (format parquet)"
     return {

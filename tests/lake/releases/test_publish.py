@@ -54,16 +54,16 @@ def test_the_digest_is_the_sum_of_both_halves_of_the_row_hashes(small: SmallLake
 def test_new_rows_go_to_new_files_and_files_without_a_lost_row_stay(small: SmallLake) -> None:
     small.build(rows(*range(1000)))
     publish(small.paths)
-    first = Lake(small.paths.home).release(1).files("examples")
+    first = Lake(small.paths.home).release(1).snapshot("examples").files
     small.build(rows(*range(1010)))
     done = publish(small.paths)
     assert done.written["examples"] == 10
-    second = Lake(small.paths.home).release(2).files("examples")
+    second = Lake(small.paths.home).release(2).snapshot("examples").files
     assert set(first) < set(second) and len(second) == 2
     assert read(small) == rows(*range(1010)) and read(small, 1) == rows(*range(1000))
     small.build(rows(*range(1009)) + rows(1009, text="changed"))
     assert publish(small.paths).written["examples"] == 10  # the small file, once again
-    assert set(first) < set(Lake(small.paths.home).release(3).files("examples"))
+    assert set(first) < set(Lake(small.paths.home).release(3).snapshot("examples").files)
     assert read(small)[-1] == ("e001009", "s1", "changed 1009")
 
 
@@ -109,7 +109,7 @@ def test_many_small_files_are_joined(small: SmallLake) -> None:
     for n in range(20):
         small.build(rows(*range(n + 1)))
         publish(small.paths)
-    assert len(Lake(small.paths.home).release().files("examples")) < 18
+    assert len(Lake(small.paths.home).release().snapshot("examples").files) < 18
     assert read(small) == rows(*range(20)) and read(small, 7) == rows(*range(7))
 
 
