@@ -146,7 +146,7 @@ def land(
         landing.abort()
         raise
     for name, contract in (("landings", "raw/landings"), ("rejects", "raw/rejects"), (kind, f"raw/{kind}")):
-        compact.small_files(where.table("raw", name), contract)
+        compact.join_small_files(where.table("raw", name), contract)
     return _summary(landing.finished, time.monotonic() - started)
 
 

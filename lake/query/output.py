@@ -140,11 +140,11 @@ def _distinct(names: list[str]) -> list[str]:
     """Return names that are all different, as keys of an object must be: a, a_1, ..."""
     given: list[str] = []
     for name in names:
-        n, one = 0, name
-        while one in given:
+        n, candidate = 0, name
+        while candidate in given:
             n += 1
-            one = f"{name}_{n}"
-        given.append(one)
+            candidate = f"{name}_{n}"
+        given.append(candidate)
     return given
 
 
@@ -171,13 +171,15 @@ def releases_as_json(lake: Lake) -> list[dict[str, Any]]:
 
 def releases_as_text(lake: Lake) -> str:
     """Return the releases as lines, the newest first."""
-    found = releases_as_json(lake)
-    if not found:
+    releases = releases_as_json(lake)
+    if not releases:
         return "no release yet; `lake build` makes one"
     lines = []
-    for one in found:
-        tags = f" [{', '.join(one['tags'])}]" if one["tags"] else ""
-        rows = ", ".join(f"{name} {table['rows']:,}" for name, table in sorted(one["tables"].items()) if table["rows"])
-        commit = f", commit {one['git_commit'][:10]}" if one["git_commit"] else ""
-        lines.append(f"{one['number']}{tags}: {one['created_at']}, parent {one['parent'] or 'none'}{commit}: {rows}")
+    for release in releases:
+        tags = f" [{', '.join(release['tags'])}]" if release["tags"] else ""
+        filled = [(name, table["rows"]) for name, table in sorted(release["tables"].items()) if table["rows"]]
+        rows = ", ".join(f"{name} {count:,}" for name, count in filled)
+        commit = f", commit {release['git_commit'][:10]}" if release["git_commit"] else ""
+        parent = f"parent {release['parent'] or 'none'}"
+        lines.append(f"{release['number']}{tags}: {release['created_at']}, {parent}{commit}: {rows}")
     return "\n".join(lines)

@@ -106,7 +106,16 @@ class Lake:
     def batches(
         self, query: str, release: str | int | None = None, workspace: bool = False
     ) -> Iterator[pa.RecordBatchReader]:
-        """Run one SELECT as a stream of Arrow batches, for results larger than memory. Arguments as for `sql`."""
+        """Run one SELECT as a stream of Arrow batches, for results larger than memory.
+
+        Args:
+            query: as for `sql`.
+            release: as for `sql`.
+            workspace: as for `sql`.
+
+        Yields:
+            A reader of batches of at most 100,000 rows; it ends with the block.
+        """
         with self.relation(query, release, workspace) as rows:
             yield rows.to_arrow_reader(BATCH_ROWS)
 
@@ -114,13 +123,22 @@ class Lake:
     def relation(
         self, query: str, release: str | int | None = None, workspace: bool = False
     ) -> Iterator[duckdb.DuckDBPyRelation]:
-        """Give a checked query as a DuckDB relation on a locked connection that lives as long as the block."""
+        """Give a checked query as a DuckDB relation on a locked connection that lives as long as the block.
+
+        Args:
+            query: as for `sql`.
+            release: as for `sql`.
+            workspace: as for `sql`.
+
+        Raises:
+            QueryError: the query does more than read, or does not run; or release and workspace are both given.
+        """
         if workspace and release is not None:
             raise QueryError("--release and --workspace were both given; expected one of them.")
         with _parser().cursor() as parser:
             reads = check(parser, query)
         attach = self.paths.workspace if workspace else None
-        views = workspace_views(self, reads) if workspace else release_views(self, release, reads)
+        views = _workspace_views(self, reads) if workspace else release_views(self, release, reads)
         connection = connect(views, attach)
         try:
             yield connection.sql(query)
@@ -137,10 +155,10 @@ class Lake:
         if workspace:
             return f"{text}\nThe workspace has no such table; `show all tables` lists them."
         try:
-            found = self.release(release)
+            published = self.release(release)
         except NotFoundError:
             return f"{text}\nThere is no release yet, so only {with_raw} can be read. Run `lake build`."
-        return f"{text}\nRelease {found.number} has {', '.join(sorted(found.tables))}, beside {with_raw}."
+        return f"{text}\nRelease {published.number} has {', '.join(sorted(published.tables))}, beside {with_raw}."
 
 
 def release_views(lake: Lake, ref: str | int | None, reads: Reads | None = None) -> list[View]:
@@ -158,11 +176,17 @@ def release_views(lake: Lake, ref: str | int | None, reads: Reads | None = None)
             state = release.snapshot(name)
             views.append(View(name, state.files, state.schema))
     pins = release.raw_pins if release and ref is not None else None
-    return views + raw_views(lake, reads, pins) + log_views(lake, reads)
+    return views + raw_views(lake, reads, pins) + _log_views(lake, reads)
 
 
 def raw_views(lake: Lake, reads: Reads | None, pins: Mapping[str, int | None] | None = None) -> list[View]:
-    """Return `raw.*`: pinned where pins are given, else the newest; empty and typed where nothing landed."""
+    """Return `raw.*`: pinned where pins are given, else the newest; empty and typed where nothing landed.
+
+    Args:
+        lake: where.
+        reads: what the query names; None for all.
+        pins: Delta version by table; None in it means that nothing had landed.
+    """
     wants_rejects = _wanted(reads, "rejects") or _wanted(reads, "all_rejects")
     views = []
     for name in layer_tables("raw"):
@@ -170,13 +194,13 @@ def raw_views(lake: Lake, reads: Reads | None, pins: Mapping[str, int | None] | 
             continue
         pin = pins.get(name) if pins is not None else None
         absent = pins is not None and pin is None
-        found = None if absent else snapshot(lake.paths.table("raw", name), pin)
+        state = None if absent else snapshot(lake.paths.table("raw", name), pin)
         view = "raw.all_rejects" if name == "rejects" else f"raw.{name}"
-        views.append(View(view, found.files, found.schema) if found else View(view, (), arrow(f"raw/{name}")))
-    return [*views, View("raw.rejects", sql=counting_rejects())] if wants_rejects else views
+        views.append(View(view, state.files, state.schema) if state else View(view, (), arrow(f"raw/{name}")))
+    return [*views, View("raw.rejects", sql=_counting_rejects())] if wants_rejects else views
 
 
-def counting_rejects() -> str:
+def _counting_rejects() -> str:
     """Return the SQL of the rejects that still count.
 
     A reject no longer counts once a landed record follows the record before it: a log's half-written last line that was
@@ -197,33 +221,33 @@ def counting_rejects() -> str:
             and l.path = r.path and l.position = r.position)"""
 
 
-def log_views(lake: Lake, reads: Reads | None) -> list[View]:
-    """Return `log.*`: the newest, empty and typed where nothing was logged."""
+def _log_views(lake: Lake, reads: Reads | None) -> list[View]:
+    """Return `log.*` as far as the query names them: the newest, empty and typed where nothing was logged."""
     views = []
     for name in layer_tables("log"):
         if _wanted(reads, name):
-            found = snapshot(lake.paths.table("log", name))
-            views.append(View(f"log.{name}", found.files if found else (), arrow(f"log/{name}")))
+            state = snapshot(lake.paths.table("log", name))
+            views.append(View(f"log.{name}", state.files if state else (), arrow(f"log/{name}")))
     return views
 
 
-def workspace_views(lake: Lake, reads: Reads | None) -> list[View]:
-    """Return views of the workspace's tables and views, and of the files that its views read."""
+def _workspace_views(lake: Lake, reads: Reads | None) -> list[View]:
+    """Return views of the workspace's tables and views that the query names, and of the files that they read."""
     catalog = lake.paths.workspace.stem
     with open_workspace(lake.paths.workspace) as connection:
-        found = connection.execute(
+        relations = connection.execute(
             "select schema_name, table_name, null from duckdb_tables() where not internal and database_name = $1 "
             "union all "
             "select schema_name, view_name, sql from duckdb_views() where not internal and database_name = $1",
             [catalog],
         ).fetchall()
-    files = tuple(sorted({f for _, _, sql in found for f in _paths(sql or "")}))
+    files = tuple(sorted({f for _, _, sql in relations for f in _paths(sql or "")}))
     views = [View("", files)]
-    for schema, name, _ in found:
+    for schema, name, _ in relations:
         if _wanted(reads, name) and not schema.startswith("_"):
             shown = name if schema == "main" else f"{schema}.{name}"
             views.append(View(shown, sql=f"select * from {identifier(catalog, schema, name)}"))
-    return views + log_views(lake, reads)
+    return views + _log_views(lake, reads)
 
 
 def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -235,6 +259,9 @@ def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBP
 
     Returns:
         An in-memory connection, locked: no files but the views', no settings, no extensions.
+
+    Raises:
+        QueryError: a view cannot be made, as when a file of it is gone.
     """
     spill = Path(tempfile.gettempdir()) / f"lakewright-{uuid.uuid4().hex}"
     connection = duckdb.connect(

@@ -114,7 +114,7 @@ def _audit_table(
     expected = [SCHEMA_CHECK, *checks]
     if len(set(expected)) != len(expected):
         raise ContractError(f"contracts/{name}.yaml declares two checks of one name; each needs its own. Rename one.")
-    with _log() as said:
+    with _log() as errors:
         outcomes = verify(soda_contract(name, project=paths.project), connection)
     failures = []
     for check in expected:
@@ -122,7 +122,7 @@ def _audit_table(
         if outcome != "PASSED":
             sql = checks[check].rows if check in checks else f'describe main."{table.name}"'
             rows = _count(connection, sql) if check in checks else None
-            detail = "" if outcome == "FAILED" else "; ".join(said)[:500]
+            detail = "" if outcome == "FAILED" else "; ".join(errors)[:500]
             failures.append(Failure(name, check, outcome, rows, sql, detail))
     return len(expected), failures
 
@@ -155,18 +155,18 @@ def _soda() -> Callable[[dict[str, Any], duckdb.DuckDBPyConnection], dict[str, s
 @contextmanager
 def _log() -> Iterator[list[str]]:
     """Collect what Soda logs as an error instead of printing all that it logs."""
-    said: list[str] = []
+    errors: list[str] = []
 
     class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if record.levelno >= logging.ERROR:
-                said.append(record.getMessage().strip().split("\n")[0])
+                errors.append(record.getMessage().strip().split("\n")[0])
 
     logger, root = logging.getLogger("soda"), logging.getLogger()
     collector, before, propagate, handlers = Collector(), logger.handlers[:], logger.propagate, root.handlers[:]
     logger.handlers, logger.propagate, root.handlers = [collector], False, [collector]
     try:
-        yield said
+        yield errors
     finally:
         logger.handlers, logger.propagate, root.handlers = before, propagate, handlers
 

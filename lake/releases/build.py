@@ -131,7 +131,11 @@ def build(
 
 
 def run_dbt(paths: LakePaths, quiet: bool = False) -> None:
-    """Run `dbt build` over the whole project.
+    """Run `dbt build` over the whole project, in a process of its own.
+
+    Args:
+        paths: of the lake, the workspace and the project.
+        quiet: send dbt's output to stderr.
 
     Raises:
         AuditError: dbt failed; it has said why.
@@ -149,16 +153,16 @@ def run_dbt(paths: LakePaths, quiet: bool = False) -> None:
     if paths.project == PACKAGED:  # nobody's project: dbt must not write into the installed package
         scratch = paths.workspace.parent
         command += ["--target-path", str(scratch / "target"), "--log-path", str(scratch / "logs")]
-    done = subprocess.run(
+    finished = subprocess.run(
         command,
         env=environment,
         stdout=sys.stderr if quiet else None,
         check=False,
         preexec_fn=_end_with_parent if sys.platform == "linux" else None,
     )
-    if done.returncode:
+    if finished.returncode:
         raise AuditError(
-            f"dbt ended with status {done.returncode}; its messages above say which model or test. Nothing was "
+            f"dbt ended with status {finished.returncode}; its messages above say which model or test. Nothing was "
             "published. Mend it and run `lake build` again; what kernels computed is kept."
         )
 
@@ -170,7 +174,7 @@ def summary(paths: LakePaths) -> tuple[list[dict[str, Any]], list[dict[str, Any]
         "list(stage order by stage) filter (where not kept) as stages from decisions group by all order by all"
     )
     with open_workspace(paths.workspace) as connection:
-        found = connection.execute(query).fetchall()
+        decided = connection.execute(query).fetchall()
         tables = connection.execute(
             "select table_name from duckdb_tables() where schema_name = 'main' and starts_with(table_name, 'memo_')"
         ).fetchall()
@@ -181,7 +185,7 @@ def summary(paths: LakePaths) -> tuple[list[dict[str, Any]], list[dict[str, Any]
         ]
     funnel = [
         {"kind": kind, "source": source, "examples": examples, "kept": kept, "dropped": _counted(stages or [])}
-        for kind, source, examples, kept, stages in found
+        for kind, source, examples, kept, stages in decided
     ]
     return funnel, [dict(zip(("kernel", "asked", "computed", "reused"), a, strict=True)) for a in accounts]
 

@@ -136,13 +136,13 @@ def _delete(uri: str) -> None:
 def _children(uri: str) -> list[str]:
     """Return the folders below a place, sorted; none where it is not there."""
     files, folder = filesystem_of(uri)
-    found = files.get_file_info(pyarrow.fs.FileSelector(folder, allow_not_found=True))
-    return sorted(f.base_name for f in found if f.type == pyarrow.fs.FileType.Directory)
+    entries = files.get_file_info(pyarrow.fs.FileSelector(folder, allow_not_found=True))
+    return sorted(f.base_name for f in entries if f.type == pyarrow.fs.FileType.Directory)
 
 
 def _youngest_hours(uri: str) -> float:
     """Return the age of the youngest file below a place: a build on another branch may be filling it."""
     files, folder = filesystem_of(uri)
-    found = files.get_file_info(pyarrow.fs.FileSelector(folder, recursive=True, allow_not_found=True))
-    times = [f.mtime.timestamp() for f in found if f.type == pyarrow.fs.FileType.File]
+    entries = files.get_file_info(pyarrow.fs.FileSelector(folder, recursive=True, allow_not_found=True))
+    times = [f.mtime.timestamp() for f in entries if f.type == pyarrow.fs.FileType.File]
     return (time.time() - max(times, default=0.0)) / 3600

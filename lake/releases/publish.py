@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -30,14 +29,13 @@ from lake.releases.workspace import (
     open_workspace,
     published_tables,
 )
+from lake.storage.compact import small_files
 from lake.storage.parquet import NewFile
 from lake.storage.refs import MemoVersion, Refs, Release, TableVersion, check_tag
 from lake.storage.table import Snapshot, commit, create, replace, restore, retry_on_conflict, snapshot, write
 from lake.storage.views import scan
 
 BATCH_ROWS = 8_192
-SMALL_BYTES = 8 << 20  # files below this are joined when there are many of them
-MANY_FILES = 16
 
 
 @dataclass(frozen=True)
@@ -113,6 +111,10 @@ def publish(
 def find_parent(refs: Refs, build: Build) -> Release | None:
     """Return the release that a build stands on, which must still be the last.
 
+    Args:
+        refs: of the lake.
+        build: of the workspace.
+
     Raises:
         ConflictError: it is not.
     """
@@ -129,15 +131,20 @@ def find_parent(refs: Refs, build: Build) -> Release | None:
 def check_emptied(parent: Release | None, rows: Mapping[str, int], allow_empty: Sequence[str]) -> None:
     """Refuse a table that had rows in the parent release and has none now.
 
+    Args:
+        parent: None before the first release.
+        rows: number of rows by table, as they would be published.
+        allow_empty: tables that may lose all their rows.
+
     Raises:
         AuditError: names the tables.
     """
     before = parent.tables if parent else {}
     lost = [n for n, count in rows.items() if not count and n in before and before[n].rows and n not in allow_empty]
     if lost:
-        held = ", ".join(f"{n} ({before[n].rows} rows in release {parent.number if parent else 0})" for n in lost)
+        tables = ", ".join(f"{n} ({before[n].rows} rows in release {parent.number if parent else 0})" for n in lost)
         flags = " ".join(f"--allow-empty {n}" for n in lost)
-        raise AuditError(f"no rows are left in {held}. If that is meant, pass {flags}.")
+        raise AuditError(f"no rows are left in {tables}. If that is meant, pass {flags}.")
 
 
 def _release(paths: LakePaths, build: Build, parent: Release | None, versions: Mapping[str, TableVersion]) -> Release:
@@ -217,7 +224,8 @@ class _Publisher:
             f"from {scan(base.files, 'filename = true')} group by filename"
         ).fetchall()
         clean = {name: sums for name, gone, *sums in per_file if not gone}
-        clean = {f: clean[f] for f in base.files if f in clean and f not in _small(clean)}
+        small = set(small_files(list(clean)))
+        clean = {f: clean[f] for f in base.files if f in clean and f not in small}
         query = f"from {self.source}"
         if clean:
             query += f" where row_hash not in (select row_hash from {scan(clean)})"
@@ -249,9 +257,3 @@ class _Publisher:
             return head if is_ready else replace(head, self.table.schema, adds, note)
 
         return retry_on_conflict(self.uri, attempt)
-
-
-def _small(files: Mapping[str, Sequence[int]]) -> set[str]:
-    """Return the small files of a table, if they are many: they are written anew as one."""
-    small = {f for f in files if Path(f).is_file() and Path(f).stat().st_size < SMALL_BYTES}
-    return small if len(small) > MANY_FILES else set()

@@ -143,12 +143,16 @@ def pins_digest(pins: Mapping[str, int | None]) -> str:
 def published_tables(connection: duckdb.DuckDBPyConnection, project: Path) -> list[Table]:
     """Return the tables of a workspace that a release holds: those whose contract says table, by name.
 
+    Args:
+        connection: the open workspace.
+        project: folder of contracts/.
+
     Raises:
         StaleBuildError: a contract's model is not there.
     """
     query = "select table_name from duckdb_tables() where schema_name = 'main' and not internal"
     built = {row[0] for row in connection.execute(query).fetchall()}
-    found, missing = [], []
+    tables, missing = [], []
     for path in odcs.tables(project):
         layer, name = path.split("/")
         if layer not in LAYERS:
@@ -157,16 +161,24 @@ def published_tables(connection: duckdb.DuckDBPyConnection, project: Path) -> li
         if contract["schema"][0].get("physicalType", "table") != "table":
             continue
         if name in built:
-            found.append(table_of(layer, contract))
+            tables.append(table_of(layer, contract))
         else:
             missing.append(name)
     if missing:
         raise StaleBuildError(f"{', '.join(missing)} have a contract and were not built. Run `lake build`.")
-    return sorted(found, key=lambda t: t.name)
+    return sorted(tables, key=lambda t: t.name)
 
 
 def table_of(layer: str, contract: dict[str, Any]) -> Table:
-    """Return what a release needs to know of a table from its contract."""
+    """Return what a release needs to know of a table from its contract.
+
+    Args:
+        layer: curated, eval or train.
+        contract: the parsed ODCS file.
+
+    Raises:
+        ContractError: its last column is not row_hash.
+    """
     body = contract["schema"][0]
     schema = pa.schema([field(p) for p in body["properties"]])
     if schema.names[-1] != "row_hash":
@@ -181,7 +193,15 @@ def content(connection: duckdb.DuckDBPyConnection, relation: str) -> tuple[int, 
     """Return the number of rows and the digest of a relation with a column `row_hash`.
 
     The digest is the sums modulo 2^64 of both halves of the hashes, so it is the same for the same rows in any order
-    and any files, and differences of digests are digests of differences.
+    and any files, and differences of digests are digests of differences. A sum and not an exclusive or: a row that is
+    there twice must not cancel itself.
+
+    Args:
+        connection: that reads it.
+        relation: as it stands after `from`.
+
+    Returns:
+        (rows, 32 hex digits).
     """
     ((rows, first, second),) = connection.execute(f"select {SUMS} from {relation}").fetchall()
     return rows, digest(first, second)
@@ -194,12 +214,20 @@ SUMS = (
 
 
 def digest(first: int, second: int) -> str:
-    """Return the digest of two sums of halves of row hashes."""
+    """Return the digest of the sums of the first and the second halves of row hashes, any integers of 0 or more."""
     return f"{first % 2**64:016x}{second % 2**64:016x}"
 
 
 def check_allowed(allow_empty: tuple[str, ...], tables: list[Table]) -> None:
-    """Refuse a name in --allow-empty that is no published table: it would allow nothing."""
+    """Refuse a name in --allow-empty that is no published table: it would allow nothing.
+
+    Args:
+        allow_empty: names as they were given.
+        tables: the published ones.
+
+    Raises:
+        UsageError: a name is none of these.
+    """
     names = [t.name for t in tables]
     for name in allow_empty:
         if name not in names:

@@ -76,6 +76,13 @@ def write(uri: str, schema: pa.Schema, data: pa.Table | Iterable[pa.RecordBatch]
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Hold a batch against a schema: the same values in small types, or an error; never a cast that changes a value.
 
+    Args:
+        batch: rows in any Arrow types.
+        schema: canonical Arrow schema (small types, nullability as the contract has it).
+
+    Returns:
+        The batch in the schema's own types.
+
     Raises:
         ContractError: says the column, what was found and what the contract has.
     """
@@ -90,10 +97,10 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             f"{f', missing {missing}' if missing else ''}{f', unknown {unknown}' if unknown else ''}. "
             "Select the contract's columns in its order."
         )
-    for name, one, two in zip(expected, batch.schema.types, schema.types, strict=True):
-        if not _same_values(one, two):
+    for name, found_type, expected_type in zip(expected, batch.schema.types, schema.types, strict=True):
+        if not _same_values(found_type, expected_type):
             raise ContractError(
-                f"column {name!r} has type {one}; the contract has {two}. "
+                f"column {name!r} has type {found_type}; the contract has {expected_type}. "
                 "Cast it where it is made, or change the contract."
             )
     _check_nulls(batch, schema)
@@ -136,7 +143,7 @@ class _FileWriter:
 
 def _groups(schema: pa.Schema, data: pa.Table | Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield conforming batches of about one row group: small ones joined, large ones cut."""
-    held: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
     rows = size = 0
     batches = data.to_batches() if isinstance(data, pa.Table) else data
     if isinstance(data, pa.Table) and not data.num_rows:
@@ -144,14 +151,14 @@ def _groups(schema: pa.Schema, data: pa.Table | Iterable[pa.RecordBatch]) -> Ite
     for batch in batches:
         for piece in _pieces(batch):
             piece = conform(piece, schema)
-            if held and (size + piece.nbytes > GROUP_BYTES or rows + piece.num_rows > GROUP_ROWS):
-                yield pa.concat_batches(held)
-                held, rows, size = [], 0, 0
+            if waiting and (size + piece.nbytes > GROUP_BYTES or rows + piece.num_rows > GROUP_ROWS):
+                yield pa.concat_batches(waiting)
+                waiting, rows, size = [], 0, 0
             if piece.num_rows:
-                held.append(piece)
+                waiting.append(piece)
                 rows, size = rows + piece.num_rows, size + piece.nbytes
-    if held:
-        yield pa.concat_batches(held)
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -168,6 +175,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def _same_values(found: pa.DataType, expected: pa.DataType) -> bool:
     """Say whether two types hold the same values, so that a cast between them changes none."""
     t = pa.types
+    # A column of nulls alone has the type null; whether nulls are allowed is checked apart.
     if t.is_null(found) or found.equals(expected):
         return True
     if t.is_string(expected):
@@ -184,10 +192,10 @@ def _same_values(found: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def _check_nulls(batch: pa.RecordBatch, schema: pa.Schema) -> None:
-    for column, wanted in zip(batch.columns, schema, strict=True):
-        if not wanted.nullable and column.null_count:
+    for column, expected in zip(batch.columns, schema, strict=True):
+        if not expected.nullable and column.null_count:
             raise ContractError(
-                f"column {wanted.name!r} is null in {column.null_count} of {batch.num_rows} rows; "
+                f"column {expected.name!r} is null in {column.null_count} of {batch.num_rows} rows; "
                 "the contract requires a value. Fill it where it is made, or change the contract."
             )
 
@@ -200,6 +208,7 @@ def _has_stats(column: pa.Field) -> bool:
 
 def _repeated(schema: pa.Schema) -> list[str]:
     """Columns worth a dictionary: short texts that repeat, never payloads, ids, hashes or nested values."""
+    # Parquet gives a dictionary up only once it is full: for unique values that is a megabyte written in vain.
     unique = ("record_id", "reject_id", "example_id", "previous_id", "natural_key", "payload", "text", "key")
     return [
         f.name
@@ -223,6 +232,7 @@ def _stats(metadata: pq.FileMetaData, schema: pa.Schema, rows: int) -> dict[str,
         nulls[column.name] = sum(g.null_count for g in groups)
         filled = [g for g in groups if g.has_min_max]
         if filled:
+            # A statistic too long for the log is left out: Delta then reads the file, which is slower and right.
             least, most = _plain(min(g.min for g in filled)), _plain(max(g.max for g in filled))
             if least is not None and most is not None:
                 low[column.name], high[column.name] = least, most

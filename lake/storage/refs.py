@@ -78,7 +78,11 @@ class Release:
     home: str = field(default="", compare=False, repr=False)
 
     def table(self, name: str) -> TableVersion:
-        """Return a table's version, or say which tables there are."""
+        """Return a table's version.
+
+        Raises:
+            NotFoundError: the release has no such table; the message lists those that it has.
+        """
         if name not in self.tables:
             raise NotFoundError(
                 f"release {self.number} has no table {name!r}; it has {', '.join(sorted(self.tables))}."
@@ -204,12 +208,16 @@ class Refs:
     def check_free(self, name: str, number: int) -> None:
         """Refuse a tag that names another release already.
 
+        Args:
+            name: of the tag.
+            number: of the release that it is to name.
+
         Raises:
             UsageError: it does, or the name is not allowed.
         """
-        if f"{check_tag(name)}.json" in self.store.names("tags") and (held := self.tag(name)) != number:
+        if f"{check_tag(name)}.json" in self.store.names("tags") and (named := self.tag(name)) != number:
             raise UsageError(
-                f"tag {name} names release {held} already, and tags do not move. Choose another name, or pass --force."
+                f"tag {name} names release {named} already, and tags do not move. Choose another name, or pass --force."
             )
 
     def add_tag(self, name: str, number: int, force: bool = False) -> None:
@@ -245,7 +253,11 @@ class Refs:
 
 
 def check_tag(name: str) -> str:
-    """Return a tag's name, or say what names may be."""
+    """Return a tag's name if it is allowed.
+
+    Raises:
+        UsageError: it is not, or it is a number, which would hide a release's own.
+    """
     if not TAG.fullmatch(name) or name.isdecimal():
         raise UsageError(
             f"tag {name!r} is not allowed; expected up to 100 letters, digits, '.', '_' or '-', beginning with a "

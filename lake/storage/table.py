@@ -112,11 +112,11 @@ def create(uri: str, schema: pa.Schema) -> Snapshot:
     Raises:
         ContractError: a table of another schema lies there.
     """
-    found = snapshot(uri)
+    existing = snapshot(uri)
     for _ in range(20):
-        if found is not None:
-            _check_same(uri, found.schema, schema)
-            return found
+        if existing is not None:
+            _check_same(uri, existing.schema, schema)
+            return existing
         try:
             DeltaTable.create(
                 uri, schema, mode="ignore", configuration=RETENTION,
@@ -125,11 +125,11 @@ def create(uri: str, schema: pa.Schema) -> Snapshot:
         except Exception:
             # Two makers at once: the loser's error has several classes. What lies there decides.
             time.sleep(random.uniform(0.01, 0.1))
-            found = snapshot(uri)
-            if found is None:
+            existing = snapshot(uri)
+            if existing is None:
                 raise
         else:
-            found = snapshot(uri)
+            existing = snapshot(uri)
     raise InternalError(f"{uri} was created and cannot be opened; look into its _delta_log.")
 
 
@@ -275,10 +275,10 @@ def vacuum(uri: str, keep_versions: Sequence[int], min_age_hours: float = 24, dr
     handle = _open(uri)
     if handle is None:
         return []
-    held = set(handle.file_uris())
+    kept_files = set(handle.file_uris())
     for version in sorted({*keep_versions} - {handle.version()}):
-        held.update(DeltaTable(uri, version=version).file_uris())
-    names = {path.rsplit("/", 1)[-1] for path in held}
+        kept_files.update(DeltaTable(uri, version=version).file_uris())
+    names = {path.rsplit("/", 1)[-1] for path in kept_files}
     filesystem, folder = filesystem_of(uri)
     limit = datetime.now(UTC).timestamp() - min_age_hours * 3600
     gone = []

@@ -15,24 +15,30 @@ from lake.sql import literals
 from lake.storage.table import Snapshot
 
 
-def create_view(name: str, expected: pa.Schema, found: Snapshot | None) -> str:
-    """Return the statement that makes a view of a table's version, see `relation`."""
-    return f"create or replace view {name} as {relation(expected, found)}"
+def create_view(name: str, expected: pa.Schema, state: Snapshot | None) -> str:
+    """Return the statement that makes a view of a table's version.
+
+    Args:
+        name: of the view, as SQL has it.
+        expected: the contract's schema.
+        state: the version, or None for a table that is not there; see `relation`.
+    """
+    return f"create or replace view {name} as {relation(expected, state)}"
 
 
-def relation(expected: pa.Schema, found: Snapshot | None) -> str:
+def relation(expected: pa.Schema, state: Snapshot | None) -> str:
     """Return a SELECT of a table's version in the columns and types of its contract.
 
     Args:
         expected: the contract's schema; a column that the version does not have is null.
-        found: the version; None, or one without files, gives a typed relation without rows.
+        state: the version; None, or one without files, gives a typed relation without rows.
     """
-    present = found.schema.names if found and found.files else []
+    present = state.schema.names if state and state.files else []
     types = zip(expected.names, duckdb_types(expected), strict=True)
     columns = ", ".join(f'"{n}"' if n in present else f'cast(null as {t}) as "{n}"' for n, t in types)
-    if not present or found is None:
+    if not present or state is None:
         return f"select {columns} where false"
-    return f"select {columns} from {scan(found.files, 'union_by_name = true')}"
+    return f"select {columns} from {scan(state.files, 'union_by_name = true')}"
 
 
 def scan(files: Iterable[str], *options: str) -> str:
@@ -47,7 +53,12 @@ def scan(files: Iterable[str], *options: str) -> str:
 
 
 def register_filesystem(connection: duckdb.DuckDBPyConnection, place: str) -> None:
-    """Let a connection read an object store through fsspec; DuckDB's own way would download an extension."""
+    """Let a connection read an object store through fsspec; DuckDB's own way would download an extension.
+
+    Args:
+        connection: or a cursor of one; the registration holds for all its cursors.
+        place: path or URL of a lake or file; a local path needs nothing.
+    """
     protocol, separator, _ = place.partition("://")
     if separator and not connection.filesystem_is_registered(protocol):
         import fsspec
