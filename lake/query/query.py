@@ -99,7 +99,8 @@ class Lake:
 
         with self.relation(query, release, workspace) as rows:
             frame = rows.pl()
-        whole = [c for c, t in frame.schema.items() if t == pl.Decimal(38, 0)]  # DuckDB's sums of integers
+        # DuckDB sums integers as HUGEINT, which arrives as a decimal without digits behind the point.
+        whole = [c for c, t in frame.schema.items() if t == pl.Decimal(38, 0)]
         return frame.with_columns(frame[c].cast(pl.Int128).shrink_dtype() for c in whole) if whole else frame
 
     @contextmanager
@@ -269,6 +270,7 @@ def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBP
         config={
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            # Else a name that no view has would read a variable of the calling Python.
             "python_enable_replacements": False,
             "temp_directory": str(spill),
         },
@@ -282,6 +284,7 @@ def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBP
             connection.execute(f"create schema if not exists {identifier(schema)}")
         for view in views:
             _create(connection, view)
+        # In this order: views are made while files can be opened, and nothing can be set after the lock.
         allowed = sorted({f for v in views for f in v.files})
         connection.execute(f"set allowed_paths = [{literals(allowed)}]")
         connection.execute("set enable_external_access = false")

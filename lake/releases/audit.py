@@ -144,6 +144,7 @@ def _soda() -> Callable[[dict[str, Any], duckdb.DuckDBPyConnection], dict[str, s
         session = ContractVerificationSession.execute([source], data_source_impls=[lake])
         results = [c for r in session.contract_verification_results for c in r.check_results]
         outcomes: dict[str, str] = {}
+        # Soda may give several results under one name: the first that did not pass stays.
         for result in results:
             name, outcome = result.check.name, result.outcome.value
             outcomes[name] = outcome if outcomes.get(name, "PASSED") == "PASSED" else outcomes[name]
@@ -162,6 +163,7 @@ def _log() -> Iterator[list[str]]:
             if record.levelno >= logging.ERROR:
                 errors.append(record.getMessage().strip().split("\n")[0])
 
+    # Soda logs through its own logger and the root; both are put back as they were, whatever the caller had set.
     logger, root = logging.getLogger("soda"), logging.getLogger()
     collector, before, propagate, handlers = Collector(), logger.handlers[:], logger.propagate, root.handlers[:]
     logger.handlers, logger.propagate, root.handlers = [collector], False, [collector]

@@ -148,6 +148,7 @@ def run_dbt(paths: LakePaths, quiet: bool = False) -> None:
     }
     # Not `-m dbt.cli.main`: its package imports the module first, and Python warns of that at every run.
     command = [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "build"]
+    # Explicit, so that a build from a folder below the project, or of the packaged files, is the same build.
     command += ["--project-dir", str(paths.project)]
     command += ["--profiles-dir", str(paths.project / "lake")]
     if paths.project == PACKAGED:  # nobody's project: dbt must not write into the installed package

@@ -72,6 +72,7 @@ def collect(paths: LakePaths, keep_last: int | None = None, dry_run: bool = Fals
         raise UsageError(f"--keep-last {keep_last} would delete the last release; expected 1 or more.")
     refs = Refs(paths.home)
     releases, tags = refs.all(), refs.tags()
+    # Reading every ref first: one that cannot be read may name what would be deleted.
     for number in tags.values():
         refs.load(number)
     spare = releases[: -keep_last if keep_last else 0]
@@ -97,6 +98,7 @@ def _files(paths: LakePaths, releases: list[Release], dry_run: bool) -> list[str
     for name in layer_tables("raw"):
         versions = [v for r in releases if (v := r.raw_pins.get(name)) is not None]
         gone += vacuum(paths.table("raw", name), versions, MIN_AGE_HOURS, dry_run)
+    # No release pins log tables: their newest version counts.
     for name in layer_tables("log"):
         gone += vacuum(paths.table("log", name), [], MIN_AGE_HOURS, dry_run)
     for kernel in _children(paths.table("memo")):

@@ -2,9 +2,9 @@
 
 A publish is a difference by row hash against the parent release: files whose rows all stay are kept as they are, files
 with a row that went are rewritten, new rows go to new files, in one commit of adds and removes per table. So a release
-costs what changed: of 200,000 rows in one table, 1,000 new ones wrote 0.6 %. Nobody sees anything before the release's
-own file is there; a publisher that dies before leaves versions that no release names, and the next one restores the
-parent's version first.
+costs what changed: 1,000 new rows beside 200,000 wrote 1,000 (tests/bench/bench_publish.py). Nobody sees anything
+before the release's own file is there; a publisher that dies before leaves versions that no release names, and the next
+one restores the parent's version first.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def publish(
             publisher = _Publisher(connection, refs, paths, build, parent, commit_id, table, *contents[table.name])
             versions[table.name], written[table.name] = publisher.publish()
     is_same = parent is not None and dict(parent.tables) == versions
+    # Equal digests under equal contracts are the same content: a release of its own would say nothing.
     release = parent if parent and is_same else _release(paths, build, parent, versions)
+    # Before the release is there: a tag that is taken must not leave a release without the name asked for.
     if tag is not None and not force:
         refs.check_free(tag, release.number)
     if not is_same:
@@ -193,6 +195,7 @@ class _Publisher:
             removes, query = self.difference(base)
         else:
             removes, query = (base.files if base else ()), f"from {self.source}"
+        # Not for tables that are there: `create` would hold a schema that is about to be replaced against the new one.
         if snapshot(self.uri) is None:
             create(self.uri, self.table.schema)
         adds = write(self.uri, self.table.schema, self.batches(query))
@@ -251,8 +254,10 @@ class _Publisher:
             head = snapshot(self.uri)
             assert head is not None
             if parent is not None and is_same_schema:
+                # Versions above the parent's are of publishers that died or lost: no release names them.
                 base = head if head.version == parent else restore(head, parent, note)
                 return commit(base, adds, removes, note)
+            # An empty table without a parent needs no commit, else each try would add an empty version.
             is_ready = not adds and not head.files and head.schema.equals(self.table.schema, check_metadata=False)
             return head if is_ready else replace(head, self.table.schema, adds, note)
 

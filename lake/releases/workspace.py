@@ -80,6 +80,7 @@ def open_workspace(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     except duckdb.IOException as error:
         raise UsageError(f"{path} is in use by another process: {error}. Wait until its build is done.") from error
     try:
+        # Times become text in row hashes and results; the machine's zone must not show in them.
         connection.execute("set TimeZone = 'UTC'")
         connection.execute("set enable_progress_bar = false")
         connection.execute("set arrow_large_buffer_size = true")  # a batch of texts may be above 2 GiB
@@ -118,6 +119,7 @@ def check_build(connection: duckdb.DuckDBPyConnection, paths: LakePaths) -> Buil
             f"the last dbt invocation that wrote {paths.workspace} was partial ({selection}); its tables may come "
             f"from different inputs. {again}"
         )
+    # The row is written when dbt starts and completed when it ends: null failures mean that it was killed.
     if failures is None:
         raise StaleBuildError(f"the last `dbt {command}` in {paths.workspace} did not come to its end. {again}")
     if failures:

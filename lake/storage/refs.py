@@ -125,6 +125,7 @@ class Refs:
 
     def __init__(self, home: str) -> None:
         self.home = home
+        # Two ways to create exactly once: a hard link on file systems, a conditional put on object stores.
         self.store: Folder | Bucket = Bucket(f"{home}/refs") if "://" in home else Folder(Path(home) / "refs")
 
     def numbers(self) -> list[int]:
@@ -320,6 +321,7 @@ class Bucket:
                 f"expected one of {', '.join(CONDITIONAL)}. Keep LAKE_HOME on one of these or on a file system."
             )
         try:
+            # No listings cache: a release that somebody has just published must be seen.
             self.files, self.root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except ImportError as error:
             raise UsageError(f"{url} needs a package of its own: {error}") from error

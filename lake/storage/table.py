@@ -3,7 +3,7 @@
 delta-rs by itself casts silently (1.7 becomes 1 in an integer column), lets two appends pass each other and forgets
 old versions after 30 days. So files are written here, by pyarrow, after the data has been held against the canonical
 schema, and committed with `max_commit_retries=0` on the version that was read: whoever finds that version taken
-reads again. A commit costs about 10 ms on a local disk.
+reads again. An append of one row takes some 20 ms on a local disk (tests/bench/bench_publish.py).
 
     base = create(uri, schema)
     new = write(uri, schema, data)          # nobody sees these files yet
@@ -279,6 +279,7 @@ def vacuum(uri: str, keep_versions: Sequence[int], min_age_hours: float = 24, dr
     for version in sorted({*keep_versions} - {handle.version()}):
         kept_files.update(DeltaTable(uri, version=version).file_uris())
     names = {path.rsplit("/", 1)[-1] for path in kept_files}
+    # Files that no commit names yet are found by listing: delta-rs' own vacuum knows only those that a commit removed.
     filesystem, folder = filesystem_of(uri)
     limit = datetime.now(UTC).timestamp() - min_age_hours * 3600
     gone = []
