@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lake.errors import UsageError
-from lake.schema import project_files
+from lake.schema import PACKAGE
 
 KINDS = ("traces", "web", "synthetic", "benchmark")
 
@@ -48,7 +48,7 @@ def lake_paths(home: str | os.PathLike[str] | None = None) -> LakePaths:
     if "://" not in chosen:
         chosen = str(Path(chosen).expanduser().resolve())
     workspace = os.environ.get("LAKE_WORKSPACE") or base / ".lake" / "workspace.duckdb"
-    return LakePaths(chosen, Path(workspace).expanduser().resolve(), project or project_files())
+    return LakePaths(chosen, Path(workspace).expanduser().resolve(), project or PACKAGE)
 
 
 def find_project() -> Path | None:

@@ -22,6 +22,7 @@ from typing import Any
 
 import dbt.flags
 import duckdb
+import pyarrow as pa
 from dbt.adapters.duckdb.plugins import BasePlugin
 from dbt_common.invocation import get_invocation_id
 
@@ -29,7 +30,7 @@ from lake import schema
 from lake.config import find_project
 from lake.errors import ConflictError
 from lake.kernels import memo, project
-from lake.sql import identifier
+from lake.sql import identifier, literal
 from lake.storage.refs import Refs, Release
 from lake.storage.table import snapshot
 from lake.storage.views import create_view, register_filesystem, relation
@@ -94,7 +95,9 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
 
     Raises:
         ConflictError: the workspace belongs to another lake.
+        ContractError: a raw table's contract is one that landing cannot fill, or a model `memo_*` names no kernel.
     """
+    columns = {name: schema.writer_schema(folder, f"raw/{name}") for name in RAW}
     connection.execute("set timezone = 'UTC'")
     register_filesystem(connection, home)
     connection.execute(TABLES)
@@ -104,13 +107,13 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
     _bind(connection, home, refs.load(last) if last else None)
     for name, version in read_pins(connection).items():
         try:
-            connection.execute(raw_view(home, name, version))
+            connection.execute(_raw_view(home, name, version, columns[name]))
         except duckdb.IOException:  # no release names the version, so that `lake gc` may have taken its files
-            connection.execute(_gone_view(name, version))
+            connection.execute(_gone_view(name, version, columns[name]))
     for name in RAW:
         newest = snapshot(f"{home}/raw/{name}")
         version = newest.version if newest else None
-        row = [name, version, create_view(f"raw.{name}", schema.arrow(f"raw/{name}"), newest)]
+        row = [name, version, create_view(f"raw.{name}", columns[name], newest)]
         connection.execute("insert into _lake.fresh values (?, ?, ?)", row)
     for name, kernel in project.kernels(folder).items():
         connection.execute(create_view(f"memo.{name}", memo.stored(kernel), memo.newest(home, kernel)))
@@ -125,20 +128,20 @@ def read_pins(connection: duckdb.DuckDBPyConnection) -> dict[str, int | None]:
     return dict(connection.execute("select name, version from _lake.pins order by name").fetchall())
 
 
-def raw_view(home: str, name: str, version: int | None) -> str:
+def _raw_view(home: str, name: str, version: int | None, columns: pa.Schema) -> str:
     """Return the statement that points `raw.<name>` at a version, or at a typed empty relation for None."""
-    found = None if version is None else snapshot(f"{home}/raw/{name}", version)
-    return create_view(f"raw.{name}", schema.arrow(f"raw/{name}"), found)
+    pinned = None if version is None else snapshot(f"{home}/raw/{name}", version)
+    return create_view(f"raw.{name}", columns, pinned)
 
 
-def _gone_view(name: str, version: int | None) -> str:
+def _gone_view(name: str, version: int | None, columns: pa.Schema) -> str:
     """Return the statement that makes a view which can be replaced, and says why it cannot be read."""
-    said = (
+    message = (
         f"files of raw.{name} version {version}, which this workspace has pinned, are gone; expected those of a "
         "version that a release names, or of the last day. Run `dbt build` without a selection, which pins anew."
     )
-    columns = relation(schema.arrow(f"raw/{name}"), None).removesuffix("where false")
-    return f"create or replace view raw.{name} as {columns} where cast(error('{said}') as boolean)"
+    select = relation(columns, None).removesuffix("where false")
+    return f"create or replace view raw.{name} as {select} where cast(error({literal(message)}) as boolean)"
 
 
 def absolute(home: str) -> str:
@@ -181,7 +184,7 @@ def _stand_in(connection: duckdb.DuckDBPyConnection, release: Release) -> None:
 
 def _project_folder() -> Path:
     named = _flag("PROJECT_DIR")
-    return Path(named).resolve() if named else find_project() or schema.project_files()
+    return Path(named).resolve() if named else find_project() or schema.PACKAGE
 
 
 def _variables() -> dict[str, Any]:

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from lake.errors import UsageError
-from lake.schema import project_files
+from lake.schema import PACKAGE
 
 PARTS = ("dbt_project.yml", "models", "contracts", "transforms/macros", "tests/dbt", "lake/profiles.yml")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
@@ -25,7 +25,7 @@ def init(folder: str | os.PathLike[str] = ".") -> list[Path]:
     Raises:
         UsageError: a part is there already; nothing is written.
     """
-    target, ours = Path(folder).resolve(), project_files()
+    target, ours = Path(folder).resolve(), PACKAGE
     there = [part for part in PARTS if (target / part).exists()]
     if there:
         raise UsageError(

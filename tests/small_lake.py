@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from lake.config import LakePaths
 from lake.dbt_plugin import prepare, read_pins
 from lake.kernels.project import digest
 from lake.releases.workspace import pins_digest
+from lake.schema import PACKAGE
 
 Row = tuple[str, str, str]
 COLUMNS = {"examples": ["example_id", "source", "text"], "hits": ["example_id", "item_id", "text"]}
@@ -38,6 +40,8 @@ class SmallLake:
             ]
             properties.append({"name": "row_hash", "logicalType": "string", "required": True})
             write_contract(project, table, properties)
+        for layer in ("raw", "log"):
+            shutil.copytree(PACKAGE / "contracts" / layer, project / "contracts" / layer, dirs_exist_ok=True)
         (project / "dbt_project.yml").write_text("name: small\n")
         return SmallLake(root, LakePaths(str(home or root / "lake"), root / f"{name}.duckdb", project))
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake.query.query import Lake
-from lake.schema import arrow
+from lake.schema import writer_schema
 from lake.sql import identifier, literal
 from lake.storage.table import NewFile, commit, create, retry_on_conflict, write
 
@@ -24,13 +24,16 @@ def register(lake: Lake, log: str, rows: pa.Table, once: Mapping[str, str]) -> b
     Args:
         lake: where.
         log: table of `contracts/log`, such as `runs`.
-        rows: its columns.
+        rows: the columns of the package's contract, in any order; what else the project's has is null.
         once: column values that tell this entry from others; text columns.
 
     Returns:
         Whether they were new.
     """
-    uri, schema = lake.paths.table("log", log), arrow(f"log/{log}")
+    uri, schema = lake.paths.table("log", log), _columns(lake, log)
+    for column in schema:
+        if column.name not in rows.column_names:
+            rows = rows.append_column(column, pa.nulls(len(rows), column.type))
     same = " and ".join(f"{identifier(column)} = {literal(value)}" for column, value in once.items())
     new: list[NewFile] = []
 
@@ -39,15 +42,19 @@ def register(lake: Lake, log: str, rows: pa.Table, once: Mapping[str, str]) -> b
         # Looked up after `base` was read: what somebody else registers from here on makes the commit fail.
         if lake.sql(f"select 1 from log.{log} where {same} limit 1").height:
             return False
-        new.extend([] if new else write(uri, schema, rows.cast(schema)))
+        new.extend([] if new else write(uri, schema, rows.select(schema.names).cast(schema)))
         commit(base, new, note={"registered": log})
         return True
 
     return retry_on_conflict(uri, attempt)
 
 
-def entry(log: str, **values: Any) -> pa.Table:
+def entry(lake: Lake, log: str, **values: Any) -> pa.Table:
     """Return one row of a log, stamped now in its timestamp column."""
-    schema = arrow(f"log/{log}")
-    stamps = {f.name: datetime.now(UTC) for f in schema if pa.types.is_timestamp(f.type)}
+    schema = _columns(lake, log)
+    stamps = {f.name: datetime.now(UTC) for f in schema if pa.types.is_timestamp(f.type) and not f.nullable}
     return pa.Table.from_pylist([stamps | values], schema=schema)
+
+
+def _columns(lake: Lake, log: str) -> pa.Schema:
+    return writer_schema(lake.paths.project, f"log/{log}")

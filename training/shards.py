@@ -281,7 +281,7 @@ def _register(lake: Lake, out: Path, manifest: dict[str, Any]) -> None:
     if len(rows):
         register(lake, "export_rows", rows, {"export_id": export_id})
     row = entry(
-        "exports", export_id=export_id, table_name=manifest["table"], release=manifest["release"],
+        lake, "exports", export_id=export_id, table_name=manifest["table"], release=manifest["release"],
         digest=manifest["digest"], contract_version=manifest["contract_version"], format=manifest["format"],
         shards=len(manifest["shards"]), rows=manifest["rows"], path=str(out),
         manifest_sha256=_sha256(out / "manifest.json"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lake.errors import NotFoundError, UsageError
+from lake.errors import UsageError
+from lake.query.diff import key_of
 from lake.query.query import Lake
-from lake.schema import contract, project_files
 from lake.storage.refs import Release
 
 
@@ -48,19 +48,14 @@ def open_table(lake: Lake, name: str, ref: str | int | None = None) -> Table:
     release = lake.release(ref)
     held = release.table(name)
     columns = tuple(release.snapshot(name).schema.names)
-    return Table(name, release, held.digest, held.rows, held.contract_version, columns, _key(name, columns))
+    return Table(name, release, held.digest, held.rows, held.contract_version, columns, _key(lake, name, columns))
 
 
-def _key(name: str, columns: tuple[str, ...]) -> str:
-    """Return the id column: the contract's primary key, else `example_id`."""
-    for path in sorted((project_files() / "contracts").glob(f"*/{name}.yaml")):
-        try:
-            properties = contract(f"{path.parent.name}/{name}")["schema"][0]["properties"]
-        except NotFoundError:
-            continue
-        keys = [p["name"] for p in properties if p.get("primaryKey")]
-        if len(keys) == 1 and keys[0] in columns:
-            return str(keys[0])
+def _key(lake: Lake, name: str, columns: tuple[str, ...]) -> str:
+    """Return the id column: the primary key in the project's contract, else `example_id`."""
+    keys = key_of(lake, name)
+    if len(keys) == 1 and keys[0] in columns:
+        return keys[0]
     if "example_id" in columns:
         return "example_id"
     raise UsageError(

@@ -1,8 +1,8 @@
 """One contract per table, in ODCS; dbt's files, Soda's contracts and Arrow's schemas follow from it.
 
 - `sync(project, check=False)` writes models/**/*.yml from contracts/.
-- `declared(table)` lists every check of a table, each with the SQL that shows what breaks it.
-- `soda_contract(table)` is the same as a Soda contract; `lake.schema.arrow(table)` the Arrow schema.
+- `declared(project, table)` lists every check of a table, each with the SQL that shows what breaks it.
+- `soda_contract(project, table)` is the same as a Soda contract; `lake.schema.arrow(project, table)` the Arrow schema.
 """
 
 from lake.contract.checks import Check, declared

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lake.config import lake_paths
-from lake.contract import odcs
-from lake.schema import field
+from lake.odcs import BOUNDS, unique_keys
+from lake.schema import arrow, contract
+from lake.sql import identifier, literal, literals
+from lake.storage.views import duckdb_types
 
 
 @dataclass(frozen=True)
@@ -38,42 +39,21 @@ class Check:
     bound: tuple[str, float] = ("mustBe", 0)
 
 
-def quoted(name: str) -> str:
-    """Return an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: Any) -> str:
-    """Return an SQL literal of a text or number."""
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
-
-
-def duckdb_types(properties: list[dict[str, Any]]) -> dict[str, str]:
-    """Return each column's type spelled as DuckDB prints it, nested fields included."""
-    import duckdb
-    import pyarrow as pa
-
-    empty = pa.schema([field(p) for p in properties]).empty_table()
-    with duckdb.connect() as connection:
-        relation = connection.from_arrow(empty)
-        return {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
-
-
-def declared(table: str, schema: str = "main", project: Path | None = None) -> list[Check]:
+def declared(project: Path, table: str, schema: str = "main") -> list[Check]:
     """Return every check that a table's contract declares.
 
     Args:
+        project: folder of contracts/.
         table: layer and name, such as `curated/examples`.
         schema: DuckDB schema in which it and the tables it refers to lie.
-        project: folder of contracts/; default the present project's.
 
     Returns:
         Checks in the contract's order: types first, then column by column, then the table's own.
     """
-    body = odcs.read(project or lake_paths().project, table)["schema"][0]
-    relation = f"{quoted(schema)}.{quoted(body['name'])}"
-    checks = [_exact_types(schema, body["name"], duckdb_types(body["properties"]))]
-    keys = odcs.unique_keys(body)
+    body = contract(project, table)["schema"][0]
+    relation = identifier(schema, body["name"])
+    checks = [_exact_types(schema, body["name"], duckdb_types(arrow(project, table)))]
+    keys = unique_keys(body)
     for prop in body["properties"]:
         checks.extend(_column_checks(relation, schema, prop, [prop["name"]] in keys))
     checks.extend(_unique_together(relation, key) for key in keys if len(key) > 1)
@@ -94,7 +74,7 @@ def _exact_types(schema: str, table: str, types: Mapping[str, str]) -> Check:
 
 
 def _column_checks(relation: str, schema: str, prop: Mapping[str, Any], is_unique: bool) -> Iterator[Check]:
-    name, column = prop["name"], quoted(prop["name"])
+    name, column = prop["name"], identifier(prop["name"])
     if prop.get("required"):
         yield Check(f"{name} is there", "missing", name, f"select * from {relation} where {column} is null")
     for place, predicate in _inner_nulls(name, column, prop):
@@ -111,15 +91,15 @@ def _column_checks(relation: str, schema: str, prop: Mapping[str, Any], is_uniqu
             yield _sql_rule(relation, rule, name)
         elif rule.get("type", "library") == "library":
             values = tuple(rule["arguments"]["validValues"])
-            wrong = f"select * from {relation} where {column} not in ({', '.join(map(literal, values))})"
+            wrong = f"select * from {relation} where {column} not in ({literals(values)})"
             yield Check(rule.get("name", f"{name} is a known value"), "invalid", name, wrong, values=values)
     for link in prop.get("relationships", []):
         other, key = link["to"].split(".")
         lost = (
             f"select * from {relation} where {column} is not null "
             # A null among the keys would make `not in` true of nothing.
-            f"and {column} not in (select {quoted(key)} from {quoted(schema)}.{quoted(other)} "
-            f"where {quoted(key)} is not null)"
+            f"and {column} not in (select {identifier(key)} from {identifier(schema, other)} "
+            f"where {identifier(key)} is not null)"
         )
         yield Check(f"{name} is in {link['to']}", "rows", name, lost)
 
@@ -169,7 +149,7 @@ def _table_check(relation: str, rule: Mapping[str, Any]) -> Check:
 
 
 def _unique_together(relation: str, key: list[str], name: str | None = None) -> Check:
-    columns = ", ".join(map(quoted, key))
+    columns = ", ".join(map(identifier, key))
     twice = f"select * from {relation} qualify count(*) over (partition by {columns}) > 1"
     return Check(name or f"{' and '.join(key)} are unique together", "rows", None, twice)
 
@@ -177,9 +157,9 @@ def _unique_together(relation: str, key: list[str], name: str | None = None) -> 
 def _sql_rule(relation: str, rule: Mapping[str, Any], column: str | None) -> Check:
     query = rule["query"].replace("${object}", relation).strip().rstrip(";")
     if column is not None:
-        query = query.replace("${property}", quoted(column))
+        query = query.replace("${property}", identifier(column))
     return Check(rule["name"], "metric", column, query, bound=_bound(rule))
 
 
 def _bound(rule: Mapping[str, Any]) -> tuple[str, float]:
-    return next((key, rule[key]) for key in odcs.BOUNDS if key in rule)
+    return next((key, rule[key]) for key in BOUNDS if key in rule)

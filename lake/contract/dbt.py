@@ -12,10 +12,12 @@ from typing import Any
 
 import yaml
 
-from lake.contract import odcs
-from lake.contract.checks import duckdb_types, quoted
 from lake.kernels.fingerprint import fingerprint
 from lake.kernels.project import kernels
+from lake.odcs import unique_keys
+from lake.schema import arrow, contract, tables, writer_schema
+from lake.sql import identifier
+from lake.storage.views import duckdb_types
 from transforms.kernel import Kernel
 
 HEADER = "# Made by `lake contract sync` from {origin}; change that and run it again.\n"
@@ -27,21 +29,23 @@ def rendered(project: Path) -> dict[Path, str]:
     """Return every dbt property file of a project, by its absolute path, as text.
 
     Raises:
-        ContractError: a contract is wrong, or a model names no kernel.
+        ContractError: a contract is wrong, or says what the code that fills its table cannot do, or a model names no
+            kernel.
     """
-    tables = odcs.tables(project)
-    contracts = {t: odcs.read(project, t) for t in tables}
-    built = {t: c for t, c in contracts.items() if t.split("/")[0] not in UNBUILT}
-    files = {
-        project / "models" / f"{t}.yml": _text(f"contracts/{t}.yaml", {"models": [_model(c)]}) for t, c in built.items()
-    }
+    files = {}
+    for table in tables(project):
+        if table.split("/")[0] in UNBUILT:
+            writer_schema(project, table)
+        else:
+            text = _text(f"contracts/{table}.yaml", {"models": [_model(project, table)]})
+            files[project / "models" / f"{table}.yml"] = text
     memos = kernels(project)
     for name, kernel in memos.items():
         (model,) = (project / "models").rglob(f"memo_{name}.py")
         body = {"models": [_memo_model(name, kernel)]}
         files[model.with_suffix(".yml")] = _text(f"transforms/ (kernel {name})", body)
-    raw = [c for t, c in contracts.items() if t.startswith("raw/")]
-    sources = [{"name": "raw", "schema": "raw", "tables": [_source_table(c) for c in raw]}]
+    raw = [_source_table(project, table) for table in tables(project, "raw")]
+    sources = [{"name": "raw", "schema": "raw", "tables": raw}]
     if memos:
         sources.append({"name": "memo", "schema": "memo", "tables": [_memo_table(n, k) for n, k in memos.items()]})
     if raw or memos:
@@ -51,23 +55,24 @@ def rendered(project: Path) -> dict[Path, str]:
 
 def missing_counterparts(project: Path) -> list[str]:
     """Return what stands alone: contracts without a model, and models that people read without a contract."""
-    found = [*(project / "models").glob("*/*.sql"), *(project / "models").glob("*/*.py")]
-    models = {f"{f.parent.name}/{f.stem}" for f in found if not f.name.startswith("memo_")}
-    contracted = {t for t in odcs.tables(project) if t.split("/")[0] not in UNBUILT}
-    lonely = [f"contracts/{t}.yaml has no model models/{t}.sql" for t in sorted(contracted - models)]
-    return lonely + [f"models/{t} has no contract contracts/{t}.yaml" for t in sorted(models - contracted)]
+    files = [*(project / "models").glob("*/*.sql"), *(project / "models").glob("*/*.py")]
+    models = {f"{f.parent.name}/{f.stem}" for f in files if not f.name.startswith("memo_")}
+    contracted = {t for t in tables(project) if t.split("/")[0] not in UNBUILT}
+    contracts = [f"contracts/{t}.yaml has no model models/{t}.sql" for t in sorted(contracted - models)]
+    return contracts + [f"models/{t} has no contract contracts/{t}.yaml" for t in sorted(models - contracted)]
 
 
-def _model(contract: dict[str, Any]) -> dict[str, Any]:
-    table = contract["schema"][0]
+def _model(project: Path, name: str) -> dict[str, Any]:
+    loaded = contract(project, name)
+    table = loaded["schema"][0]
     is_table = table["physicalType"] == "table"
-    types = duckdb_types(table["properties"])
+    types = duckdb_types(arrow(project, name))
     config = {
         "contract": {"enforced": True},
         "on_schema_change": "fail",
-        "meta": {"contract_version": contract["version"]},
+        "meta": {"contract_version": loaded["version"]},
     }
-    keys = odcs.unique_keys(table)
+    keys = unique_keys(table)
     columns = [_column(p, types[p["name"]], is_table, [p["name"]] in keys) for p in table["properties"]]
     model = {"name": table["name"], "description": table["description"], "config": config}
     rules = [r["arguments"]["properties"] for r in table.get("quality", []) if r.get("metric") == "duplicateValues"]
@@ -77,7 +82,7 @@ def _model(contract: dict[str, Any]) -> dict[str, Any]:
 
 def _unique_together(key: list[str]) -> dict[str, Any]:
     # dbt's own test on the row of the columns: no package is needed.
-    return {"unique": {"arguments": {"column_name": f"row({', '.join(map(quoted, key))})"}}}
+    return {"unique": {"arguments": {"column_name": f"row({', '.join(map(identifier, key))})"}}}
 
 
 def _column(prop: dict[str, Any], data_type: str, constraints: bool, is_unique: bool) -> dict[str, Any]:
@@ -106,11 +111,11 @@ def _tests(prop: dict[str, Any], is_unique: bool) -> list[Any]:
     return tests
 
 
-def _source_table(contract: dict[str, Any]) -> dict[str, Any]:
-    table = contract["schema"][0]
-    types = duckdb_types(table["properties"])
+def _source_table(project: Path, name: str) -> dict[str, Any]:
+    table = contract(project, name)["schema"][0]
+    types = duckdb_types(arrow(project, name))
     # No not_null tests: `lake/storage/table.py` refuses nulls as it writes; every build would read the same rows again.
-    keys = odcs.unique_keys(table)
+    keys = unique_keys(table)
     columns = [
         _column({**p, "required": False}, types[p["name"]], True, [p["name"]] in keys) for p in table["properties"]
     ]
@@ -126,20 +131,12 @@ def _memo_model(name: str, kernel: Kernel) -> dict[str, Any]:
 
 
 def _memo_table(name: str, kernel: Kernel) -> dict[str, Any]:
-    fields = [("key", "VARCHAR"), ("fingerprint", "VARCHAR"), *_kernel_types(kernel).items()]
+    fields = [("key", "VARCHAR"), ("fingerprint", "VARCHAR"), *duckdb_types(kernel.results).items()]
     return {
         "name": name,
         "description": f"Results of the kernel {name} so far. One row per key and fingerprint.",
         "columns": [{"name": n, "data_type": t} for n, t in fields],
     }
-
-
-def _kernel_types(kernel: Kernel) -> dict[str, str]:
-    import duckdb
-
-    with duckdb.connect() as connection:
-        relation = connection.from_arrow(kernel.results.empty_table())
-        return {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
 
 
 def _text(origin: str, body: dict[str, Any]) -> str:

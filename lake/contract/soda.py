@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lake.config import lake_paths
-from lake.contract import odcs
-from lake.contract.checks import Check, declared, duckdb_types
+from lake.contract.checks import Check, declared
+from lake.schema import arrow, contract
+from lake.storage.views import duckdb_types
 
 DATA_SOURCE = "lake"
 SCHEMA_CHECK = "columns are those of the contract"
@@ -26,23 +26,22 @@ THRESHOLDS = {
 }
 
 
-def soda_contract(table: str, schema: str = "main", project: Path | None = None) -> dict[str, Any]:
+def soda_contract(project: Path, table: str, schema: str = "main") -> dict[str, Any]:
     """Return the Soda contract of a table, ready for `yaml.safe_dump(..., sort_keys=False)`.
 
     Args:
+        project: folder of contracts/.
         table: layer and name, such as `curated/examples`.
         schema: DuckDB schema in which the table lies.
-        project: folder of contracts/; default the present project's.
 
     Returns:
         A contract for a data source named `lake`: column names, order and types as far as Soda tells them apart, and
-        every check of `declared(table, schema, project)` under its name.
+        every check of `declared(project, table, schema)` under its name.
     """
-    project = project or lake_paths().project
-    body = odcs.read(project, table)["schema"][0]
-    checks = declared(table, schema, project)
+    body = contract(project, table)["schema"][0]
+    checks = declared(project, table, schema)
     columns = []
-    for name, data_type in duckdb_types(body["properties"]).items():
+    for name, data_type in duckdb_types(arrow(project, table)).items():
         column: dict[str, Any] = {"name": name, "data_type": data_type.split("(", 1)[0]}
         own = [_rendered(c) for c in checks if c.column == name and c.kind in ("missing", "duplicate", "invalid")]
         if own:

@@ -6,11 +6,11 @@ stops the sync before the first byte is written. Files are replaced whole and on
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from lake.contract.dbt import MARK, rendered
 from lake.errors import ContractError
+from lake.files import write_whole
 
 
 def sync(project: Path, check: bool = False) -> list[Path]:
@@ -42,16 +42,10 @@ def sync(project: Path, check: bool = False) -> list[Path]:
             file.unlink()
         for file in differing:
             file.parent.mkdir(parents=True, exist_ok=True)
-            _replace(file, wanted[file])
+            write_whole(file, wanted[file].encode())
     return sorted(f.relative_to(project) for f in [*stale, *differing])
 
 
 def _is_ours(file: Path) -> bool:
     with file.open(encoding="utf-8") as lines:
         return lines.readline().startswith(MARK)
-
-
-def _replace(file: Path, text: str) -> None:
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.write_text(text, "utf-8", newline="\n")
-    temporary.replace(file)

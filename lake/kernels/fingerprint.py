@@ -3,7 +3,8 @@
 The code enters as its syntax tree without docstrings, of the kernel's module and of every module of `transforms` that
 it imports, transitively, and of the modules of `lake` that these name (but errors, whose messages decide no result).
 Beside it: parameters, types, model files and the versions of the third-party packages that `transforms` imports. A
-comment, a docstring or a blank line changes nothing; a changed constant does.
+comment, a docstring or a blank line changes nothing; a changed constant does. The digest of a project
+(`lake.kernels.project`) takes the code that its Python models import by the same rule.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from lake.errors import InternalError
 from lake.identity import H
 from transforms.kernel import Kernel
 
@@ -31,37 +34,75 @@ def fingerprint(kernel: Kernel) -> str:
     """Return the hash of all that decides a kernel's results.
 
     Args:
-        kernel: its `compute` is a function at the top of a module.
+        kernel: its `compute` and `prepare` are plain functions at the top of a module.
 
     Returns:
         32 hex digits.
+
+    Raises:
+        InternalError: one of them is a closure, a lambda, a method or a partial: what these carry is in no module.
     """
-    modules = code_of(kernel.compute.__module__)
-    packages = sorted({p for m in modules if not m.startswith("lake.") for p in _imports(m)[1]})
+    functions = [f for f in (kernel.compute, kernel.prepare) if f is not None]
+    modules = [_module_of(kernel, f) for f in functions]
     return H(
         "kernel",
         kernel.name,
         str(kernel.inputs),
         str(kernel.results),
         json.dumps(dict(kernel.parameters), sort_keys=True),
-        *[part for m in modules for part in (m, _syntax_of(m))],
-        *[f"{p} {_version(p)}" for p in packages],
+        *described(code_of(*modules)),
         *[_file_hash(path, Path(path).stat().st_mtime_ns) for path in kernel.model_files],
     )
 
 
-def code_of(module: str) -> list[str]:
-    """Return the modules whose code a kernel's results depend on, sorted."""
+def code_of(*modules: str) -> list[str]:
+    """Return the modules whose code decides what these modules' functions return, themselves among them, sorted."""
     seen: set[str] = set()
-    todo = [module]
+    todo = [*modules]
     while todo:
         name = todo.pop()
         if name in seen or name in NEUTRAL:
             continue
         seen.add(name)
-        if not name.startswith("lake."):
+        # What `lake` imports in turn (storage, dbt) moves rows and makes none.
+        if not _is_of_lake(name):
             todo += _imports(name)[0]
     return sorted(seen)
+
+
+def described(modules: Iterable[str], packages: Iterable[str] = ()) -> list[str]:
+    """Return fields that differ where the code of modules, or the version of a package that they use, does.
+
+    Args:
+        modules: as `code_of` gives them.
+        packages: top-level names of more third-party packages.
+    """
+    modules = [*modules]
+    used = {p for m in modules if not _is_of_lake(m) for p in _imports(m)[1]} | {*packages}
+    code = [field for module in modules for field in (module, _syntax_of(module))]
+    return code + [f"{p} {_version(p)}" for p in sorted(used)]
+
+
+def imports(source: str, package: str = "") -> tuple[list[str], list[str]]:
+    """Return what a program imports, anywhere in its code.
+
+    Args:
+        source: Python.
+        package: that relative imports start from.
+
+    Returns:
+        Modules whose source counts (`transforms`, `lake`, and what no package on this machine has installed), and the
+        top-level names of third-party packages, whose versions count; both sorted.
+    """
+    code: set[str] = set()
+    packages: set[str] = set()
+    for name in _imported(source, package):
+        top = name.split(".")[0]
+        if top in OURS or _is_local(top):
+            code.add(name)
+        elif top not in sys.stdlib_module_names or top == "unicodedata":
+            packages.add(top)
+    return sorted(code), sorted(packages)
 
 
 def syntax(source: str) -> str:
@@ -94,30 +135,46 @@ def _body(node: ast.AST, field: str, value: object) -> object:
 
 @functools.cache
 def _imports(module: str) -> tuple[list[str], list[str]]:
-    """Return the modules of ours and the third-party packages that a module imports anywhere in its code."""
-    ours: set[str] = set()
-    packages: set[str] = set()
-    for name in _imported(module):
-        top = name.split(".")[0]
-        if top in OURS:
-            ours.add(name)
-        elif top not in sys.stdlib_module_names or top == "unicodedata":
-            packages.add(top)
-    return sorted(ours), sorted(packages)
-
-
-def _imported(module: str) -> Iterator[str]:
     spec = importlib.util.find_spec(module)
-    package = module if spec and spec.submodule_search_locations else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(_source(module))):
+    is_package = spec is not None and spec.submodule_search_locations is not None
+    return imports(_source(module), module if is_package else module.rpartition(".")[0])
+
+
+def _imported(source: str, package: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             yield base
+            top = base.split(".")[0]
             for alias in node.names:
-                if base.split(".")[0] in OURS and _is_module(f"{base}.{alias.name}"):
+                if (top in OURS or _is_local(top)) and _is_module(f"{base}.{alias.name}"):
                     yield f"{base}.{alias.name}"
+
+
+def _is_of_lake(module: str) -> bool:
+    return module.split(".")[0] == "lake"
+
+
+@functools.cache
+def _is_local(top: str) -> bool:
+    """Say whether a module is a file of the user's own: it can be imported, and no installed package has it."""
+    return top not in sys.stdlib_module_names and not _version(top) and _is_module(top)
+
+
+def _module_of(kernel: Kernel, function: Callable[..., object]) -> str:
+    """Return the module that holds a function, if the module's code is all that the function is."""
+    name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
+    at_top = inspect.isfunction(function) and getattr(sys.modules.get(module), name, None) is function
+    # A function made by another one can be assigned at the top of a module, and still carries values of that call.
+    if not at_top or "<locals>" in function.__qualname__ or function.__closure__ is not None:
+        raise InternalError(
+            f"kernel {kernel.name}: {function!r} is no plain function at the top of a module (a closure, lambda, "
+            "method or partial carries values that no fingerprint sees). Define it there; pass values as `parameters`, "
+            "and a table to look rows up in through `prepare` and the context of `memo.extend`."
+        )
+    return module
 
 
 def _is_module(name: str) -> bool:

@@ -8,12 +8,14 @@ commits second drops what the first has committed.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -27,6 +29,8 @@ from transforms.kernel import Kernel
 
 __all__ = ["extend", "fingerprint", "newest", "stored"]
 
+Run = Callable[[pa.RecordBatch], pa.RecordBatch]
+
 LARGE = 1 << 20  # inputs above this travel in small batches: a batch's column must stay below 2 GiB
 PIECE_BYTES = 4 << 20  # of input per task, so that threads share the work
 COMMIT_BYTES = 128 << 20
@@ -34,7 +38,10 @@ COMMIT_SECONDS = 20.0  # what a kill may cost
 
 
 def extend(
-    session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: duckdb.DuckDBPyRelation | str
+    session: duckdb.DuckDBPyConnection,
+    kernel: Kernel,
+    asked: duckdb.DuckDBPyRelation | str,
+    context: duckdb.DuckDBPyRelation | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Compute what a memo lacks, store it, and point the view `memo.<kernel>` at it.
 
@@ -43,20 +50,30 @@ def extend(
         kernel: what to compute.
         asked: relation, or its SQL: `key`, the kernel's inputs, and, if there are more columns, names for error
             messages, such as an example's id. Equal keys have equal inputs; they are computed once.
+        context: what the kernel's `prepare` takes, for kernels that have one; read only if a result is missing.
 
     Returns:
         One row of accounts: kernel, fingerprint, asked, computed, reused (numbers of different keys).
 
     Raises:
         InternalError: the kernel failed; the message names the row and the error. What was computed before is stored.
+            Or its code has no fingerprint, or a context was given to a kernel without `prepare`, or none to one with.
     """
+    if (context is None) != (kernel.prepare is None):
+        raise InternalError(
+            f"kernel {kernel.name} has {'no ' if kernel.prepare is None else ''}prepare and was given "
+            f"{'no' if context is None else 'a'} context; expected both or none. Mend models/**/memo_{kernel.name}.py."
+        )
     wanted = asked if isinstance(asked, str) else asked.sql_query()
     (home,) = session.execute("select home from _lake.base").fetchall()[0]
     base = create(_uri(home, kernel), stored(kernel))
     total, missing = _find_missing(session, kernel, wanted, base)
     if missing:
         progress = _Progress(kernel.name, missing)
-        base = _store(base, kernel, _compute(kernel, _inputs(session, kernel, wanted), progress), fingerprint(kernel))
+        prepared = () if kernel.prepare is None or context is None else (kernel.prepare(context.to_arrow_table()),)
+        run = functools.partial(_checked, kernel, prepared)
+        results = _compute(kernel, run, _inputs(session, kernel, wanted), progress)
+        base = _store(base, kernel, results, fingerprint(kernel))
     session.execute("drop table memo_missing")
     session.execute(create_view(f"memo.{kernel.name}", stored(kernel), base))
     return session.sql(
@@ -125,34 +142,34 @@ def _inputs(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str) -> I
 
 
 def _compute(
-    kernel: Kernel, batches: Iterable[pa.RecordBatch], progress: _Progress
+    kernel: Kernel, run: Run, batches: Iterable[pa.RecordBatch], progress: _Progress
 ) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
     """Run a kernel over batches on threads, in order; yields the keys and the results."""
     workers = os.cpu_count() or 1
     waiting: deque[tuple[pa.RecordBatch, Future[pa.RecordBatch]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for batch in batches:
-            waiting.append((batch, pool.submit(_checked, kernel, batch)))
+            waiting.append((batch, pool.submit(run, batch)))
             if len(waiting) > 2 * workers:
-                yield _result(kernel, *waiting.popleft(), progress)
+                yield _result(kernel, run, *waiting.popleft(), progress)
         while waiting:
-            yield _result(kernel, *waiting.popleft(), progress)
+            yield _result(kernel, run, *waiting.popleft(), progress)
     progress.end()
 
 
 def _result(
-    kernel: Kernel, batch: pa.RecordBatch, future: Future[pa.RecordBatch], progress: _Progress
+    kernel: Kernel, run: Run, batch: pa.RecordBatch, future: Future[pa.RecordBatch], progress: _Progress
 ) -> tuple[pa.Array, pa.RecordBatch]:
     try:
         result = future.result()
     except Exception as error:
-        raise InternalError(_describe(kernel, batch, error)) from error
+        raise InternalError(_describe(kernel, run, batch, error)) from error
     progress.add(batch.num_rows)
     return batch.column("key"), result
 
 
-def _checked(kernel: Kernel, batch: pa.RecordBatch) -> pa.RecordBatch:
-    result = kernel.compute(batch.select(kernel.inputs.names).cast(kernel.inputs))
+def _checked(kernel: Kernel, prepared: tuple[Any, ...], batch: pa.RecordBatch) -> pa.RecordBatch:
+    result = kernel.compute(batch.select(kernel.inputs.names).cast(kernel.inputs), *prepared)
     if result.num_rows != batch.num_rows or not result.schema.equals(kernel.results, check_metadata=False):
         raise InternalError(
             f"returned {result.num_rows} rows of {result.schema} for {batch.num_rows} rows; "
@@ -161,13 +178,13 @@ def _checked(kernel: Kernel, batch: pa.RecordBatch) -> pa.RecordBatch:
     return result
 
 
-def _describe(kernel: Kernel, batch: pa.RecordBatch, error: Exception) -> str:
+def _describe(kernel: Kernel, run: Run, batch: pa.RecordBatch, error: Exception) -> str:
     """Say which row a kernel fails on, found by halving the batch."""
     while batch.num_rows > 1:
         half = batch.num_rows // 2
         first, second = batch.slice(0, half), batch.slice(half)
-        batch = first if _fails(kernel, first) else second
-    problem = _fails(kernel, batch)
+        batch = first if _fails(run, first) else second
+    problem = _fails(run, batch)
     if problem is None:
         return f"kernel {kernel.name} failed on a batch and on none of its rows: {error!r}. Mend transforms/."
     names = {c: batch.column(c)[0].as_py() for c in batch.schema.names if c not in kernel.inputs.names}
@@ -178,9 +195,9 @@ def _describe(kernel: Kernel, batch: pa.RecordBatch, error: Exception) -> str:
     )
 
 
-def _fails(kernel: Kernel, batch: pa.RecordBatch) -> Exception | None:
+def _fails(run: Run, batch: pa.RecordBatch) -> Exception | None:
     try:
-        _checked(kernel, batch)
+        run(batch)
     except Exception as error:
         return error
     return None

@@ -1,7 +1,8 @@
-"""What a build was made by: one hash over models, macros, tests, contracts, seeds and kernels.
+"""What a build was made by: one hash over models, macros, tests, contracts, seeds and the code that models import.
 
 An audit is worth something only for the project that built the tables, so every invocation of dbt notes this digest
-and `lake publish` compares. Kernels are code that dbt does not see; they enter by their fingerprints.
+and `lake publish` compares. dbt sees no code that a Python model imports: kernels enter by their fingerprints, and all
+else that models/**/*.py import as syntax trees, so that a comment in a module makes no new project.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from lake import schema
 from lake.errors import ContractError
 from lake.identity import H
-from lake.kernels.memo import fingerprint
+from lake.kernels.fingerprint import code_of, described, fingerprint, imports
 from transforms.kernel import Kernel
 
 FOLDERS = ("models", "transforms/macros", "tests/dbt", "contracts")
@@ -35,33 +37,51 @@ def digest(project: Path, variables: str = "{}") -> str:
         fields += [path.relative_to(project).as_posix(), path.read_bytes()]
     for name, kernel in sorted(kernels(project).items()):
         fields += [name, fingerprint(kernel)]
-    return H(*fields)
+    return H(*fields, *_imported_code(project))
 
 
 def kernels(project: Path) -> dict[str, Kernel]:
-    """Return the kernels that a project's models `memo_<name>.py` hand over, by name.
+    """Return the kernels that a project's models `memo_<name>.py` give to `memo.extend`, by name.
 
     Raises:
-        ContractError: such a model imports no kernel of its name.
+        ContractError: such a model gives it no kernel of its name, or a contract has other types than the kernel makes.
     """
     models = sorted((project / "models").rglob("memo_*.py"))
-    return {m.stem.removeprefix("memo_"): _kernel(m, m.stem.removeprefix("memo_")) for m in models}
+    found = {name: _kernel(model, name) for model in models for name in [model.stem.removeprefix("memo_")]}
+    for kernel in found.values():
+        for table, columns in kernel.contract_columns.items():
+            schema.check_columns(project, table, [*columns], f"the kernel {kernel.name} makes it")
+    return found
 
 
 def _kernel(model: Path, name: str) -> Kernel:
-    for node in ast.walk(ast.parse(model.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                value = getattr(importlib.import_module(node.module), alias.name, None)
-                if isinstance(value, Kernel) and value.name == name:
-                    return value
+    tree = ast.parse(model.read_text("utf-8"))
+    froms = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
+    imported = {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "memo.extend"]
+    given = [ast.unparse(call.args[1]) for call in calls if len(call.args) > 1]
+    if len(given) == 1 and given[0] in imported:
+        module, attribute = imported[given[0]]
+        value = getattr(importlib.import_module(module), attribute, None)
+        if isinstance(value, Kernel) and value.name == name:
+            return value
     raise ContractError(
-        f"{model.name} imports no Kernel named {name!r}. Expected `from transforms.<module> import <KERNEL>` with "
-        f"Kernel(name={name!r}, ...) there."
+        f"{model.name} calls memo.extend with {', '.join(given) or 'no kernel'}; expected one call with a Kernel named "
+        f"{name!r}: `from transforms.<module> import KERNEL`, then `memo.extend(session, KERNEL, ...)`. Mend it."
     )
+
+
+def _imported_code(project: Path) -> list[str]:
+    modules: set[str] = set()
+    packages: set[str] = set()
+    for model in (project / "models").rglob("*.py"):
+        own, others = imports(model.read_text("utf-8"))
+        modules.update(own)
+        packages.update(others)
+    return described(code_of(*modules), packages)
 
 
 def _files(project: Path) -> Iterator[Path]:
     for folder in FOLDERS:
-        found = (p for p in (project / folder).rglob("*") if p.suffix in ENDINGS and p.is_file())
-        yield from sorted(found, key=lambda p: p.relative_to(project).as_posix())
+        files = (p for p in (project / folder).rglob("*") if p.suffix in ENDINGS and p.is_file())
+        yield from sorted(files, key=lambda p: p.relative_to(project).as_posix())

@@ -111,12 +111,15 @@ class Landing:
         self.ledger = ledger
         self.facts = facts
         self.amend = amend
-        self.rows = schema.arrow(f"raw/{facts.kind}")
+        names = (facts.kind, "rejects", "landings", "amendments")
+        rows = {name: schema.writer_schema(paths.project, f"raw/{name}") for name in names}
+        self.rows, self.reject_rows = rows[facts.kind], rows["rejects"]
+        self.landing_rows, self.amendment_rows = rows["landings"], rows["amendments"]
         commit_id = git_commit(paths.project)
-        self.note = {"contract_version": str(schema.contract(f"raw/{facts.kind}")["version"])}
+        self.note = {"contract_version": str(schema.contract(paths.project, f"raw/{facts.kind}")["version"])}
         self.note |= {"git_commit": commit_id} if commit_id else {}
-        self.records = Known(paths.table("raw", facts.kind), f"raw/{facts.kind}", "record_id", facts)
-        self.rejects = Known(paths.table("raw", "rejects"), "raw/rejects", "reject_id", facts)
+        self.records = Known(paths.table("raw", facts.kind), self.rows, "record_id", facts)
+        self.rejects = Known(paths.table("raw", "rejects"), self.reject_rows, "reject_id", facts)
         self.landings = paths.table("raw", "landings")
         self.amendments = paths.table("raw", "amendments")
         self.records.move_on()
@@ -194,7 +197,7 @@ class Landing:
             self.batch.note(run, item.ids if count == len(keep) else [x for x, k in zip(item.ids, keep) if k])  # noqa: B905
             if self.batch.writer is None:
                 self.batch.writer = Writer(self.records.uri, self.rows)
-            self.batch.writer.put(record_rows(item, keep, self.facts, self.batch.batch_id, self.batch.now))
+            self.batch.writer.put(record_rows(item, keep, self.rows, self.facts, self.batch.batch_id, self.batch.now))
 
     def _sort_out(self, item: Identified, landed: set[str], rejected: set[str]) -> list[bool]:
         """Say which records of a block land; note its new rejects, count what is known."""
@@ -236,14 +239,13 @@ class Landing:
         self._commit_records(files, note)
         self._commit_rejects(note)
         if batch.amended:
-            table.append(self.amendments, schema.arrow("raw/amendments"), self._amendment_rows(), note)
+            table.append(self.amendments, self.amendment_rows, self._amendment_rows(), note)
             self.ledger.amend(dict.fromkeys(batch.amended, self.facts))
         if batch.closed:
             for run in batch.closed:
                 _check_sum(run)
             rows = [landing_row(run, self.facts, batch.batch_id, batch.now) for run in batch.closed]
-            known = schema.arrow("raw/landings")
-            table.append(self.landings, known, pa.Table.from_pylist(rows, schema=known), note)
+            table.append(self.landings, self.landing_rows, pa.Table.from_pylist(rows, schema=self.landing_rows), note)
         self.finished += batch.closed
         self.batch = Batch()
 
@@ -288,7 +290,6 @@ class Landing:
         return left
 
     def _commit_rejects(self, note: dict[str, str]) -> None:
-        known = schema.arrow("raw/rejects")
         # Rejects were snapshotted later than records, so at first all files are searched, then those that are new.
         fresh: list[str] | None = None
         is_retry = False
@@ -302,7 +303,8 @@ class Landing:
             if not self.batch.rejects:
                 return self.rejects.base
             assert self.rejects.base is not None
-            files = table.write(self.rejects.uri, known, _reject_batches([row for _, row in self.batch.rejects]))
+            rows = _reject_batches([row for _, row in self.batch.rejects], self.reject_rows)
+            files = table.write(self.rejects.uri, self.reject_rows, rows)
             try:
                 return table.commit(self.rejects.base, files, note=note)
             except table.CommitConflict:
@@ -328,21 +330,21 @@ class Landing:
             }
             for record_id in sorted(batch.amended)
         ]  # fmt: skip
-        return pa.Table.from_pylist(rows, schema=schema.arrow("raw/amendments"))
+        return pa.Table.from_pylist(rows, schema=self.amendment_rows)
 
 
-def _reject_batches(rows: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+def _reject_batches(rows: list[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Turn rejects into small batches: a payload may have 128 MiB."""
     some: list[dict[str, Any]] = []
     size = 0
     for row in rows:
         if some and size + len(row["payload"]) > BATCH_BYTES:
-            yield pa.RecordBatch.from_pylist(some, schema=schema.arrow("raw/rejects"))
+            yield pa.RecordBatch.from_pylist(some, schema=schema)
             some, size = [], 0
         some.append(row)
         size += len(row["payload"])
     if some:
-        yield pa.RecordBatch.from_pylist(some, schema=schema.arrow("raw/rejects"))
+        yield pa.RecordBatch.from_pylist(some, schema=schema)
 
 
 def _unlike(files: list[table.NewFile], known: set[str]) -> Iterator[pa.RecordBatch]:

@@ -145,8 +145,8 @@ def land(
     except BaseException:
         landing.abort()
         raise
-    for name, contract in (("landings", "raw/landings"), ("rejects", "raw/rejects"), (kind, f"raw/{kind}")):
-        compact.join_small_files(where.table("raw", name), contract)
+    for name in ("landings", "rejects", kind):
+        compact.join_small_files(where.table("raw", name))
     return _summary(landing.finished, time.monotonic() - started)
 
 

@@ -67,14 +67,14 @@ class Known:
 
     Attributes:
         uri: the table.
-        name: its contract.
+        schema: its contract's.
         id_column: record_id or reject_id.
         facts: kind and source asked for.
         base: the version.
     """
 
     uri: str
-    name: str
+    schema: pa.Schema
     id_column: str
     facts: Facts
     base: table.Snapshot | None = None
@@ -95,7 +95,7 @@ class Known:
     def move_on(self) -> list[str]:
         """Take the newest version as base; return the files that are new in it."""
         before = set(self.base.files) if self.base else set()
-        self.base = table.create(self.uri, schema.arrow(self.name))
+        self.base = table.create(self.uri, self.schema)
         return [f for f in self.base.files if f not in before]
 
 
@@ -124,8 +124,10 @@ class Ledger:
     def load(self) -> None:
         """Read raw.landings."""
         state = table.snapshot(self.paths.table("raw", "landings"))
-        names = schema.arrow("raw/landings").names
-        rows = rows_of(state, names, self._ours)
+        columns = schema.writer_schema(self.paths.project, "raw/landings")
+        if state is not None:
+            table.check_schema(state, columns)
+        rows = rows_of(state, columns.names, self._ours)
         if rows.num_rows:
             rows = rows.sort_by([("landed_at", "descending")])
             rows = rows.filter(pc.equal(rows["state"], "done"))  # a folder of strangers settles no root

@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from lake import schema
 from lake.landing.containers import KEPT, MAX_RECORD, Block, too_long
 from lake.landing.inputs import InputFile
 from lake.landing.recognition import Reading, parsed
@@ -275,7 +274,9 @@ class Facts:
         return json.dumps(both, sort_keys=True, ensure_ascii=False)
 
 
-def record_rows(item: Identified, keep: list[bool], facts: Facts, batch_id: str, now: datetime) -> pa.RecordBatch:
+def record_rows(
+    item: Identified, keep: list[bool], table: pa.Schema, facts: Facts, batch_id: str, now: datetime
+) -> pa.RecordBatch:
     """Make the rows of the records of a block that land."""
     block, run = item.block, item.run
     count = sum(keep)
@@ -284,7 +285,6 @@ def record_rows(item: Identified, keep: list[bool], facts: Facts, batch_id: str,
     def chosen(values: Any) -> list[Any]:
         return values if isinstance(rows, range) else [values[i] for i in rows]
 
-    table = schema.arrow(f"raw/{facts.kind}")
     string = pa.string()
     constant = {
         "source": facts.source, "format": run.format.name if run.format else None, "path": run.path,
@@ -302,7 +302,9 @@ def record_rows(item: Identified, keep: list[bool], facts: Facts, batch_id: str,
         "payload_hash": pa.array(chosen(item.hashes), string),
         "landed_at": pa.repeat(pa.scalar(now, pa.timestamp("us", tz="UTC")), count),
     }
-    return pa.RecordBatch.from_arrays([columns[name] for name in table.names], schema=table)
+    # A project's contract may have columns that landing does not know: `writer_schema` has seen that they are nullable.
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in table]
+    return pa.RecordBatch.from_arrays(arrays, schema=table)
 
 
 def _optional(values: list[Any] | None, rows: Any, kind: pa.DataType) -> pa.Array:

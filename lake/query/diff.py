@@ -11,6 +11,7 @@ from typing import Any
 
 from lake.query.query import Lake, View, connect
 from lake.releases.workspace import table_of
+from lake.schema import tables
 from lake.sql import identifier
 from lake.storage.refs import Release
 
@@ -117,10 +118,8 @@ def _compare(lake: Lake, table: str, before: View | None, after: View | None) ->
 
 def key_of(lake: Lake, table: str) -> tuple[str, ...]:
     """Return the columns of a table's primary key, by its contract; empty where there is none."""
-    from lake.contract import odcs
-
-    for path in odcs.tables(lake.paths.project):
+    for path in tables(lake.paths.project):
         layer, name = path.split("/")
         if name == table and layer in ("curated", "eval", "train"):
-            return table_of(layer, odcs.read(lake.paths.project, path)).key
+            return table_of(lake.paths.project, path).key
     return ()

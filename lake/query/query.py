@@ -27,7 +27,7 @@ from lake.config import KINDS, lake_paths
 from lake.errors import NotFoundError, QueryError
 from lake.query.readonly import Reads, check
 from lake.releases.workspace import open_workspace
-from lake.schema import arrow, layer_tables
+from lake.schema import arrow, tables
 from lake.sql import identifier, literal, literals
 from lake.storage.refs import Refs, Release
 from lake.storage.table import snapshot
@@ -190,14 +190,15 @@ def raw_views(lake: Lake, reads: Reads | None, pins: Mapping[str, int | None] | 
     """
     wants_rejects = _wanted(reads, "rejects") or _wanted(reads, "all_rejects")
     views = []
-    for name in layer_tables("raw"):
+    for name in _names(lake, "raw"):
         if not (_wanted(reads, name) or (wants_rejects and name in (*KINDS, "rejects"))):
             continue
         pin = pins.get(name) if pins is not None else None
         absent = pins is not None and pin is None
         state = None if absent else snapshot(lake.paths.table("raw", name), pin)
         view = "raw.all_rejects" if name == "rejects" else f"raw.{name}"
-        views.append(View(view, state.files, state.schema) if state else View(view, (), arrow(f"raw/{name}")))
+        columns = state.schema if state else arrow(lake.paths.project, f"raw/{name}")
+        views.append(View(view, state.files if state else (), columns))
     return [*views, View("raw.rejects", sql=_counting_rejects())] if wants_rejects else views
 
 
@@ -225,10 +226,11 @@ def _counting_rejects() -> str:
 def _log_views(lake: Lake, reads: Reads | None) -> list[View]:
     """Return `log.*` as far as the query names them: the newest, empty and typed where nothing was logged."""
     views = []
-    for name in layer_tables("log"):
+    for name in _names(lake, "log"):
         if _wanted(reads, name):
             state = snapshot(lake.paths.table("log", name))
-            views.append(View(f"log.{name}", state.files if state else (), arrow(f"log/{name}")))
+            columns = state.schema if state else arrow(lake.paths.project, f"log/{name}")
+            views.append(View(f"log.{name}", state.files if state else (), columns))
     return views
 
 
@@ -323,6 +325,10 @@ def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
 def _parser() -> duckdb.DuckDBPyConnection:
     """Return a database that only parses: opening one takes longer than most of the rest of a small query."""
     return duckdb.connect()
+
+
+def _names(lake: Lake, layer: str) -> list[str]:
+    return [table.split("/")[1] for table in tables(lake.paths.project, layer)]
 
 
 def _wanted(reads: Reads | None, name: str) -> bool:

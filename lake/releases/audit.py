@@ -110,12 +110,12 @@ def _audit_table(
     from lake.contract.soda import SCHEMA_CHECK
 
     name = f"{table.layer}/{table.name}"
-    checks = {c.name: c for c in declared(name, project=paths.project)}
+    checks = {c.name: c for c in declared(paths.project, name)}
     expected = [SCHEMA_CHECK, *checks]
     if len(set(expected)) != len(expected):
         raise ContractError(f"contracts/{name}.yaml declares two checks of one name; each needs its own. Rename one.")
     with _log() as errors:
-        outcomes = verify(soda_contract(name, project=paths.project), connection)
+        outcomes = verify(soda_contract(paths.project, name), connection)
     failures = []
     for check in expected:
         outcome = outcomes.get(check, "ABSENT")

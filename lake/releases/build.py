@@ -21,7 +21,7 @@ from lake.errors import AuditError, ConflictError
 from lake.releases.audit import audit
 from lake.releases.publish import Published, publish
 from lake.releases.workspace import open_workspace
-from lake.schema import PACKAGED
+from lake.schema import IN_WHEEL
 from lake.storage.refs import Refs
 
 REBASES = 5
@@ -151,7 +151,7 @@ def run_dbt(paths: LakePaths, quiet: bool = False) -> None:
     # Explicit, so that a build from a folder below the project, or of the packaged files, is the same build.
     command += ["--project-dir", str(paths.project)]
     command += ["--profiles-dir", str(paths.project / "lake")]
-    if paths.project == PACKAGED:  # nobody's project: dbt must not write into the installed package
+    if paths.project == IN_WHEEL:  # nobody's project: dbt must not write into the installed package
         scratch = paths.workspace.parent
         command += ["--target-path", str(scratch / "target"), "--log-path", str(scratch / "logs")]
     finished = subprocess.run(

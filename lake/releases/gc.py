@@ -15,7 +15,6 @@ import pyarrow.fs
 
 from lake.config import LakePaths
 from lake.errors import UsageError
-from lake.schema import layer_tables
 from lake.storage.parquet import filesystem_of
 from lake.storage.refs import Refs, Release
 from lake.storage.table import vacuum
@@ -95,11 +94,11 @@ def _files(paths: LakePaths, releases: list[Release], dry_run: bool) -> list[str
     for name in _children(paths.table("tables")):
         versions = [r.tables[name].version for r in releases if name in r.tables]
         gone += vacuum(paths.table("tables", name), versions, MIN_AGE_HOURS, dry_run)
-    for name in layer_tables("raw"):
+    for name in _children(paths.table("raw")):
         versions = [v for r in releases if (v := r.raw_pins.get(name)) is not None]
         gone += vacuum(paths.table("raw", name), versions, MIN_AGE_HOURS, dry_run)
     # No release pins log tables: their newest version counts.
-    for name in layer_tables("log"):
+    for name in _children(paths.table("log")):
         gone += vacuum(paths.table("log", name), [], MIN_AGE_HOURS, dry_run)
     for kernel in _children(paths.table("memo")):
         for mark in _children(paths.table("memo", kernel)):

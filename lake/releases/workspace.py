@@ -11,16 +11,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from lake.config import LakePaths
-from lake.contract import odcs
 from lake.errors import ContractError, NotFoundError, StaleBuildError, UsageError
 from lake.identity import H
-from lake.schema import field
+from lake.odcs import primary_key
+from lake.schema import arrow, contract, tables
 
 LAYERS = ("curated", "eval", "train")
 LAST = (
@@ -154,41 +153,40 @@ def published_tables(connection: duckdb.DuckDBPyConnection, project: Path) -> li
     """
     query = "select table_name from duckdb_tables() where schema_name = 'main' and not internal"
     built = {row[0] for row in connection.execute(query).fetchall()}
-    tables, missing = [], []
-    for path in odcs.tables(project):
+    published, missing = [], []
+    for path in tables(project):
         layer, name = path.split("/")
         if layer not in LAYERS:
             continue
-        contract = odcs.read(project, path)
-        if contract["schema"][0].get("physicalType", "table") != "table":
+        if contract(project, path)["schema"][0]["physicalType"] != "table":
             continue
         if name in built:
-            tables.append(table_of(layer, contract))
+            published.append(table_of(project, path))
         else:
             missing.append(name)
     if missing:
         raise StaleBuildError(f"{', '.join(missing)} have a contract and were not built. Run `lake build`.")
-    return sorted(tables, key=lambda t: t.name)
+    return sorted(published, key=lambda t: t.name)
 
 
-def table_of(layer: str, contract: dict[str, Any]) -> Table:
+def table_of(project: Path, path: str) -> Table:
     """Return what a release needs to know of a table from its contract.
 
     Args:
-        layer: curated, eval or train.
-        contract: the parsed ODCS file.
+        project: folder of contracts/.
+        path: layer and name, such as `curated/examples`.
 
     Raises:
-        ContractError: its last column is not row_hash.
+        ContractError: the last column is not `row_hash`.
     """
-    body = contract["schema"][0]
-    schema = pa.schema([field(p) for p in body["properties"]])
+    loaded, schema = contract(project, path), arrow(project, path)
     if schema.names[-1] != "row_hash":
         raise ContractError(
-            f"contract {layer}/{body['name']} ends in column {schema.names[-1]!r}; a published table's ends in "
+            f"contract {path} ends in column {schema.names[-1]!r}; a published table's ends in "
             "row_hash, which releases are compared by. Add it in the contract and, by the macro row_hash, in the model."
         )
-    return Table(body["name"], layer, tuple(odcs.primary_key(body)), schema, str(contract["version"]))
+    layer, name = path.split("/")
+    return Table(name, layer, tuple(primary_key(loaded["schema"][0])), schema, str(loaded["version"]))
 
 
 def content(connection: duckdb.DuckDBPyConnection, relation: str) -> tuple[int, str]:

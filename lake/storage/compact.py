@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lake import schema
 from lake.storage import table
 
 SMALL_BYTES = 16 << 20
@@ -41,12 +40,11 @@ def small_files(files: Sequence[str]) -> list[str]:
     return small if len(small) >= AT_LEAST else []
 
 
-def join_small_files(uri: str, contract: str) -> bool:
+def join_small_files(uri: str) -> bool:
     """Join the small files of a table in one commit.
 
     Args:
         uri: the table.
-        contract: its contract, such as raw/traces.
 
     Returns:
         Whether it did.
@@ -55,7 +53,7 @@ def join_small_files(uri: str, contract: str) -> bool:
     small = small_files(base.files) if base else []
     if base is None or not small:
         return False
-    new = table.write(uri, schema.arrow(contract), _batches(small))
+    new = table.write(uri, base.schema, _batches(small))
     try:
         table.commit(base, new, removes=small, note={"purpose": "small files joined"})
     except table.CommitConflict:

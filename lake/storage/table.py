@@ -34,6 +34,7 @@ __all__ = [
     "NewFile",
     "Snapshot",
     "append",
+    "check_schema",
     "commit",
     "conform",
     "create",
@@ -115,7 +116,7 @@ def create(uri: str, schema: pa.Schema) -> Snapshot:
     existing = snapshot(uri)
     for _ in range(20):
         if existing is not None:
-            _check_same(uri, existing.schema, schema)
+            check_schema(existing, schema)
             return existing
         try:
             DeltaTable.create(
@@ -293,7 +294,17 @@ def vacuum(uri: str, keep_versions: Sequence[int], min_age_hours: float = 24, dr
     return sorted(f"{uri.rstrip('/')}/{info.base_name}" for info in gone)
 
 
-def _check_same(uri: str, found: pa.Schema, expected: pa.Schema) -> None:
+def check_schema(stored: Snapshot, expected: pa.Schema) -> None:
+    """Refuse a table that has another schema than its contract.
+
+    Args:
+        stored: a version of the table.
+        expected: canonical Arrow schema.
+
+    Raises:
+        ContractError: says which columns differ.
+    """
+    found = stored.schema
     if not found.equals(expected, check_metadata=False):
         differing = [
             f"{name}: {_described(found, name)} instead of {_described(expected, name)}"
@@ -301,7 +312,7 @@ def _check_same(uri: str, found: pa.Schema, expected: pa.Schema) -> None:
             if _described(found, name) != _described(expected, name)
         ] or ["the order of the columns"]
         raise ContractError(
-            f"{uri} does not have its contract's schema ({'; '.join(differing)}). "
+            f"{stored.uri} does not have its contract's schema ({'; '.join(differing)}). "
             "Restore the contract, or land and build in another LAKE_HOME."
         )
 

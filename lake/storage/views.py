@@ -6,7 +6,7 @@ Such a view binds in 0.08 s where a pyarrow dataset took 1.0 s, persists in a Du
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import duckdb
 import pyarrow as pa
@@ -34,8 +34,8 @@ def relation(expected: pa.Schema, state: Snapshot | None) -> str:
         state: the version; None, or one without files, gives a typed relation without rows.
     """
     present = state.schema.names if state and state.files else []
-    types = zip(expected.names, duckdb_types(expected), strict=True)
-    columns = ", ".join(f'"{n}"' if n in present else f'cast(null as {t}) as "{n}"' for n, t in types)
+    types = duckdb_types(expected)
+    columns = ", ".join(f'"{n}"' if n in present else f'cast(null as {t}) as "{n}"' for n, t in types.items())
     if not present or state is None:
         return f"select {columns} where false"
     return f"select {columns} from {scan(state.files, 'union_by_name = true')}"
@@ -67,7 +67,8 @@ def register_filesystem(connection: duckdb.DuckDBPyConnection, place: str) -> No
 
 
 @functools.cache
-def duckdb_types(schema: pa.Schema) -> tuple[str, ...]:
-    """Return DuckDB's types for the columns of an Arrow schema, as it writes them itself."""
+def duckdb_types(schema: pa.Schema) -> Mapping[str, str]:
+    """Return the type of each column of an Arrow schema, nested fields included, spelled as DuckDB prints it."""
     with duckdb.connect() as scratch:
-        return tuple(str(t) for t in scratch.from_arrow(schema.empty_table()).types)
+        types = scratch.from_arrow(schema.empty_table()).types
+        return dict(zip(schema.names, map(str, types), strict=True))

@@ -1,7 +1,7 @@
 from lake.kernels import memo
-from transforms.ngrams.contamination import CONTAMINATION, against  # noqa: F401  lake.project takes the kernel from here
+from transforms.ngrams.contamination import CONTAMINATION
 
 
 def model(dbt, session):
-    items = dbt.ref("int_contamination__items").to_arrow_table()
-    return memo.extend(session, against(items), dbt.ref("int_contamination__asked"))
+    items = dbt.ref("int_contamination__items")
+    return memo.extend(session, CONTAMINATION, dbt.ref("int_contamination__asked"), context=items)

@@ -145,7 +145,7 @@ def test_raw_views_have_their_contracts_columns_before_anything_landed(tmp_path:
         prepare(connection, str(tmp_path / "lake"), ROOT)
         for name in RAW:
             view = connection.sql(f"from raw.{name}")
-            assert view.columns == schema.arrow(f"raw/{name}").names
+            assert view.columns == schema.arrow(ROOT, f"raw/{name}").names
             assert view.fetchall() == []
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lake.config import LakePaths
-from lake.contract import odcs
 from lake.releases.audit import audit
 from lake.releases.workspace import LAYERS
+from lake.schema import contract, tables
 from tests.dbt_lake import DbtLake
 
 pytestmark = pytest.mark.timeout(1800)
@@ -121,7 +121,7 @@ def test_the_tables_keep_their_contracts(lake: DbtLake) -> None:
 def test_what_a_contract_calls_a_view_is_one(lake: DbtLake) -> None:
     query = "select table_name, table_type from information_schema.tables where table_schema = 'main'"
     kinds = dict(lake.rows(query))
-    contracts = [t for t in odcs.tables(lake.project) if t.split("/")[0] in LAYERS]
-    says = {t.split("/")[1]: odcs.read(lake.project, t)["schema"][0]["physicalType"] for t in contracts}
+    contracts = [t for t in tables(lake.project) if t.split("/")[0] in LAYERS]
+    says = {t.split("/")[1]: contract(lake.project, t)["schema"][0]["physicalType"] for t in contracts}
     assert {name: kinds[name].split()[-1].lower() for name in says} == says
     assert says["example_uses"] == "view"

@@ -18,7 +18,7 @@ import pytest
 
 from lake.identity import H
 from lake.query.query import Lake
-from lake.schema import arrow
+from lake.schema import PACKAGE, arrow
 from lake.storage.refs import Release, TableVersion
 from lake.storage.table import append
 
@@ -63,7 +63,7 @@ def publish(home: Path, tables: dict[str, list[dict[str, Any]]], files: int = 1)
     """Write tables of the train layer through the one write path, and a release that names them."""
     held = {}
     for name, rows in tables.items():
-        schema, uri = arrow(f"train/{name}"), str(home / "tables" / name)
+        schema, uri = arrow(PACKAGE, f"train/{name}"), str(home / "tables" / name)
         for part in range(files):
             found = append(uri, schema, pa.Table.from_pylist(rows[part::files], schema=schema))
         halves = [sum(int(r["row_hash"][s : s + 16], 16) for r in rows) % 2**64 for s in (0, 16)]

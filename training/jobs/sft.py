@@ -29,7 +29,6 @@ import pyarrow.parquet as pq
 from lake.errors import InternalError, MissingExtraError, UsageError
 from lake.identity import H
 from lake.query.query import Lake
-from lake.schema import arrow
 from training.checks import preflight
 from training.files import write_json
 from training.jobs.config import SftJob
@@ -105,7 +104,7 @@ def _run(job: SftJob, lake: Lake, table: Table, run_id: str, folder: Path, callb
     }  # fmt: skip
     if chief:
         preflight(cache, encoder, job.max_length, folder)
-        row = entry("runs", state="started", steps=done, first_loss=None, last_loss=None, **facts)
+        row = entry(lake, "runs", state="started", steps=done, first_loss=None, last_loss=None, **facts)
         register(lake, "runs", row, {"run_id": run_id, "state": "started"})
     trainer = StreamTrainer(
         stream, model=load_model(job.model, store / "models"), args=args, processing_class=encoder.tokenizer,
@@ -216,11 +215,10 @@ def _finish(
     steps = read_steps(folder)
     pq.write_table(steps, folder / "steps.parquet")
     rows = steps.drop_columns("row").add_column(0, "run_id", pa.array([facts["run_id"]] * len(steps), pa.string()))
-    register(lake, "run_steps", rows.select(arrow("log/run_steps").names), {"run_id": facts["run_id"]})
+    register(lake, "run_steps", rows, {"run_id": facts["run_id"]})
     ends = {"steps": losses[-1][0], "first_loss": losses[0][1], "last_loss": losses[-1][1]}
-    register(
-        lake, "runs", entry("runs", state="finished", **facts, **ends), {"run_id": facts["run_id"], "state": "finished"}
-    )
+    row = entry(lake, "runs", state="finished", **facts, **ends)
+    register(lake, "runs", row, {"run_id": facts["run_id"], "state": "finished"})
     summary = {**{k: v for k, v in facts.items() if k != "config"}, **ends, "seconds": round(seconds, 1)}
     write_json(folder / "summary.json", summary)
     return {**summary, "already": False}

@@ -35,7 +35,7 @@ from transforms.chat.formats import (
     tau2_bench,
     tau_bench,
 )
-from transforms.chat.units import UNIT, UNREADABLE, Unit, unit, unreadable
+from transforms.chat.units import EXAMPLE_COLUMNS, UNIT, UNREADABLE, Unit, unit, unreadable
 from transforms.kernel import Kernel
 
 Reader = Callable[[object], list[Unit]]
@@ -124,4 +124,5 @@ CHAT = Kernel(
     inputs=pa.schema([("payload", pa.string()), ("format", pa.string())]),
     results=RESULTS,
     compute=compute,
+    contract_columns={"curated/examples": EXAMPLE_COLUMNS},
 )

@@ -13,12 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from lake.identity import H
-from lake.schema import arrow
+from lake.schema import PACKAGE, arrow
 from transforms.chat.blocks import Message, loaded, scalar_text
 
 Unit = dict[str, Any]
 
-EXAMPLE = arrow("curated/examples")
+# The package's own contract, not a project's: a kernel is pure and its code decides its results. A project whose
+# contract has other types in these columns is refused by `lake.kernels.project.kernels`, see `Kernel.contract_columns`.
+EXAMPLE = arrow(PACKAGE, "curated/examples")
+EXAMPLE_COLUMNS = ("messages", "chosen", "rejected", "tools", "label", "created_at", "outcome", "provenance")
 TIME = pa.timestamp("us", tz="UTC")
 MESSAGES: pa.DataType = EXAMPLE.field("messages").type
 
@@ -37,11 +40,7 @@ SPAN = pa.struct(
 )
 UNIT = pa.struct(
     [
-        *(
-            EXAMPLE.field(n).with_nullable(True)
-            for n in ("messages", "chosen", "rejected", "tools", "label", "created_at")
-        ),
-        *(EXAMPLE.field(n).with_nullable(True) for n in ("outcome", "provenance")),
+        *(EXAMPLE.field(name).with_nullable(True) for name in EXAMPLE_COLUMNS),
         ("span", SPAN),
         ("problem", pa.string()),
     ]

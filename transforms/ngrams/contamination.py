@@ -11,14 +11,10 @@ parts, each with hits of its own: `question` (question and choices, as the examp
   folding white space.
 
 What a hit means (protected splits, n-grams that everybody writes) is decided in SQL, from these facts.
-Cost: see tests/bench/bench_contamination.py; the index is made at the first text.
+Cost: see tests/bench/bench_contamination.py; the index is made once a build that has texts to search.
 """
 
 from __future__ import annotations
-
-import dataclasses
-import threading
-from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -34,7 +30,7 @@ ITEMS = pa.schema(
         pa.field("text", pa.string(), nullable=False),
     ]
 )
-"""What `against` takes: one row a part of an item; suite is the hash of the suite's items."""
+"""What `prepare` takes: one row a part of an item; suite is the hash of the suite's items."""
 
 HIT = pa.struct(
     [
@@ -78,39 +74,40 @@ RESULTS = pa.schema(
 """scanned: the suites that were asked for; one without a hit has no row in found."""
 
 
-def against(items: pa.Table) -> Kernel:
-    """Return the kernel with the items that it looks for.
-
-    The fingerprint is that of `CONTAMINATION`: the items are in the memo's keys, by their suites.
+def prepare(items: pa.Table) -> Index:
+    """Return the index that `compute` searches.
 
     Args:
-        items: columns of ITEMS.
+        items: columns of ITEMS, in any order and types of the same values.
     """
-    return dataclasses.replace(CONTAMINATION, compute=_compute(items))
+    return build(items.select(ITEMS.names).cast(ITEMS))
 
 
-def _compute(items: pa.Table) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    made: list[Index] = []
-    lock = threading.Lock()
+def compute(batch: pa.RecordBatch, index: Index) -> pa.RecordBatch:
+    """Look a batch of texts up in the suites that each row names; row i of the result is row i of the input.
 
-    def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
-        with lock:
-            if not made:
-                made.append(build(items.select(ITEMS.names).cast(ITEMS)))
-        index = made[0]
-        suites = batch.column("suites")
-        asked = [set(row) for row in suites.to_pylist()]
-        unknown = {suite for row in asked for suite in row} - index.suites
-        if unknown:
-            raise InternalError(f"asked for suites {sorted(unknown)} that no item has; expected those of the items.")
-        found: list[list[TextHits]] = [[] for _ in asked]
-        for row, hits in search(index, batch.column("text")):
-            found[row] = [suite for suite in hits if suite["suite"] in asked[row]]
-        return pa.RecordBatch.from_arrays(
-            [batch.column("text_hash"), suites, pa.array(found, pa.list_(FOUND))], schema=RESULTS
-        )
+    Args:
+        batch: columns of INPUTS.
+        index: what `prepare` returned.
 
-    return compute
+    Returns:
+        Columns of RESULTS.
+
+    Raises:
+        InternalError: a row names a suite that no item has.
+    """
+    suites = batch.column("suites")
+    asked = [set(row) for row in suites.to_pylist()]
+    unknown = {suite for row in asked for suite in row} - index.suites
+    if unknown:
+        raise InternalError(f"asked for suites {sorted(unknown)} that no item has; expected those of the items.")
+    found: list[list[TextHits]] = [[] for _ in asked]
+    for row, hits in search(index, batch.column("text")):
+        found[row] = [suite for suite in hits if suite["suite"] in asked[row]]
+    return pa.RecordBatch.from_arrays(
+        [batch.column("text_hash"), suites, pa.array(found, pa.list_(FOUND))], schema=RESULTS
+    )
 
 
-CONTAMINATION = Kernel(name="contamination", inputs=INPUTS, results=RESULTS, compute=_compute(ITEMS.empty_table()))
+# The items are in no fingerprint: suites are hashes of their items, and the memo's keys hold them.
+CONTAMINATION = Kernel(name="contamination", inputs=INPUTS, results=RESULTS, compute=compute, prepare=prepare)

@@ -88,8 +88,8 @@ def outcomes(contract: dict[str, Any], connection: duckdb.DuckDBPyConnection) ->
 
 
 def test_soda_evaluates_and_passes_every_declared_check_of_a_good_table(project: Path) -> None:
-    names = {SCHEMA_CHECK, *(c.name for c in declared("zoo/animals", project=project))}
-    assert outcomes(soda_contract("zoo/animals", project=project), zoo()) == dict.fromkeys(names, "PASSED")
+    names = {SCHEMA_CHECK, *(c.name for c in declared(project, "zoo/animals"))}
+    assert outcomes(soda_contract(project, "zoo/animals"), zoo()) == dict.fromkeys(names, "PASSED")
     assert len(names) == 14
 
 
@@ -114,9 +114,9 @@ def test_soda_finds_the_one_planted_violation_and_its_query_shows_the_rows(
     project: Path, rows: str, broken: str
 ) -> None:
     connection = zoo(rows)
-    found = outcomes(soda_contract("zoo/animals", project=project), connection)
+    found = outcomes(soda_contract(project, "zoo/animals"), connection)
     assert {n: o for n, o in found.items() if o != "PASSED"} == {broken: "FAILED"}
-    shown = next(c for c in declared("zoo/animals", project=project) if c.name == broken)
+    shown = next(c for c in declared(project, "zoo/animals") if c.name == broken)
     assert connection.execute(shown.rows).fetchall() != []
 
 
@@ -126,9 +126,9 @@ def test_a_primary_key_of_several_columns_is_unique_as_a_whole(project: Path) ->
         "house, logicalType: string,", "house, logicalType: string, primaryKey: true, primaryKeyPosition: 1,"
     )
     (project / "contracts" / "zoo" / "animals.yaml").write_text(contract)
-    names = {c.name for c in declared("zoo/animals", project=project) if "unique" in c.name}
+    names = {c.name for c in declared(project, "zoo/animals") if "unique" in c.name}
     assert names == {"house and id are unique together", "house and name are unique together"}
-    contract = soda_contract("zoo/animals", project=project)
+    contract = soda_contract(project, "zoo/animals")
     connection = zoo(f"{GOOD}, ('1', 'Ann', 'cat', 'g', 1, null), ('2', 'Bob', 'cat', 'g', 1, null)")
     connection.execute("insert into houses values ('g'), (null)")
     assert {*outcomes(contract, connection).values()} == {"PASSED"}
@@ -140,13 +140,13 @@ def test_a_primary_key_of_several_columns_is_unique_as_a_whole(project: Path) ->
 def test_a_null_among_the_keys_hides_no_lost_reference(project: Path) -> None:
     connection = zoo("('1', 'A', 'cat', 'g', 1, null)")
     connection.execute("insert into houses values (null)")
-    found = outcomes(soda_contract("zoo/animals", project=project), connection)
+    found = outcomes(soda_contract(project, "zoo/animals"), connection)
     assert {n: o for n, o in found.items() if o != "PASSED"} == {"house is in houses.house_id": "FAILED"}
 
 
 @pytest.mark.parametrize("change", [{"age": "integer"}, {"day": "date_"}])
 def test_a_type_that_soda_cannot_tell_apart_still_fails(project: Path, change: dict[str, str]) -> None:
-    contract = soda_contract("zoo/animals", project=project)
+    contract = soda_contract(project, "zoo/animals")
     contract["columns"] = [{k: v for k, v in c.items() if k != "checks"} for c in contract["columns"]]
     contract["checks"] = contract["checks"][:2]  # the others would not even run against another type
     rows = "('1', 'Tom', 'cat', 'h', 3, null)"
@@ -155,6 +155,6 @@ def test_a_type_that_soda_cannot_tell_apart_still_fails(project: Path, change: d
 
 
 def test_a_missing_table_never_passes(project: Path) -> None:
-    found = outcomes(soda_contract("zoo/animals", project=project), duckdb.connect())
+    found = outcomes(soda_contract(project, "zoo/animals"), duckdb.connect())
     assert "PASSED" not in {o for n, o in found.items() if n != "every column has its exact type"}
     assert found["every column has its exact type"] != "PASSED"

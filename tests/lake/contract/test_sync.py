@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from lake.cli import main
 from lake.contract import sync
 from lake.errors import ContractError
-from lake.schema import project_files
+from lake.schema import PACKAGE
 
 MODEL = """
 select '1' as id, 'cat' as kind, 'h' as house,
@@ -204,4 +204,4 @@ def test_dbt_refuses_a_model_that_breaks_its_contract(project: Path, old: str, n
 
 
 def test_the_project_s_own_files_are_in_step() -> None:
-    assert sync(project_files(), check=True) == []
+    assert sync(PACKAGE, check=True) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -18,12 +17,12 @@ from hypothesis import strategies as st
 
 from lake.errors import InternalError
 from lake.kernels import memo
-from lake.kernels.fingerprint import code_of, syntax
 from lake.storage import table
 from lake.storage.views import scan
 from transforms.kernel import Kernel
 
 ROOT = Path(__file__).resolve().parents[3]
+WORDS = pa.schema([("text", pa.string())])
 
 
 def halves(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -35,6 +34,20 @@ def halves(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 HALVES = Kernel("halves", pa.schema([("text", pa.string())]), pa.schema([("half", pa.int64())]), halves)
+
+
+def prepare_lengths(words: pa.Table) -> set[int]:
+    return {len(word) for word in words.column("word").to_pylist()}
+
+
+def find_lengths(batch: pa.RecordBatch, lengths: set[int]) -> pa.RecordBatch:
+    """Whether a word of the context is as long as the text."""
+    return pa.record_batch(
+        [pa.array([len(t) in lengths for t in batch.column("text").to_pylist()])], names=["is_there"]
+    )
+
+
+LENGTHS = Kernel("lengths", WORDS, pa.schema([("is_there", pa.bool_())]), find_lengths, prepare_lengths)
 
 
 @pytest.fixture
@@ -170,79 +183,21 @@ def test_a_second_committer_drops_what_the_first_has_stored(lake: str) -> None:
     assert keys == [("k2",), ("k4",), ("k6",)]
 
 
-# Fingerprints
+def test_a_context_is_prepared_and_read_only_where_a_result_is_missing(lake: str) -> None:
+    asked = "select 'k' || n as key, repeat('x', n) as text from unnest([1, 2, 3]) as t (n)"
+    with workspace(lake) as session:
+        words = session.sql("select unnest(['a', 'abc']) as word")
+        assert memo.extend(session, LENGTHS, asked, context=words).fetchall()[0][2:] == (3, 3, 0)
+        rows = session.sql("select key, is_there from memo.lengths order by key").fetchall()
+        assert rows == [("k1", True), ("k2", False), ("k3", True)]
+        unread = session.sql("select cast(error('was read') as varchar) as word")
+        assert memo.extend(session, LENGTHS, asked, context=unread).fetchall()[0][2:] == (3, 0, 3)
 
 
-CHANGES = [  # file, what stands there (empty: append), what to put, whether the fingerprint of the kernel chat changes
-    ("transforms/chat/chats.py", "import json\n", "import json  # a comment\n\n\n", False),
-    ("transforms/chat/chats.py", '"""Read one record.\n', '"""Read a single record.\n', False),
-    ("transforms/chat/formats/openai_chat.py", "", "\nSEEN = 1\n", True),
-    ("transforms/chat/turns.py", "", "\nSEEN = 1\n", True),
-    ("transforms/text/document_text.py", "", "\nSEEN = 1\n", False),
-    ("lake/schema.py", "", "\nSEEN = 1\n", True),
-    ("lake/errors.py", "", "\nSEEN = 1\n", False),
-    ("lake/storage/table.py", "", "\nSEEN = 1\n", False),
-]
-CHANGER = """
-import json, pathlib, sys
-from lake.kernels import fingerprint
-from transforms.chat.chats import CHAT
-before = fingerprint.fingerprint(CHAT)
-for file, old, new, _ in json.load(sys.stdin):
-    path = pathlib.Path(file)
-    text = path.read_text()
-    assert old in text, old
-    path.write_text(text.replace(old, new, 1) if old else text + new)
-    fingerprint._imports.cache_clear()
-    fingerprint._syntax_of.cache_clear()
-    print(fingerprint.fingerprint(CHAT) != before)
-    path.write_text(text)
-"""
-
-
-def test_a_fingerprint_follows_the_code_that_decides_results_and_nothing_else(tmp_path: Path) -> None:
-    for name in ("lake", "transforms", "contracts"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    done = subprocess.run(
-        [sys.executable, "-c", CHANGER],
-        cwd=tmp_path,
-        input=json.dumps(CHANGES),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == [str(changes) for *_, changes in CHANGES]
-
-
-def test_parameters_types_and_model_files_are_part_of_a_fingerprint(tmp_path: Path) -> None:
-    model = tmp_path / "model.bin"
-    model.write_bytes(b"1")
-
-    def made(**changed: object) -> str:
-        fields = {"name": "halves", "inputs": HALVES.inputs, "results": HALVES.results, "compute": halves}
-        return memo.fingerprint(Kernel(**{**fields, **changed}))  # type: ignore[arg-type]
-
-    first = {
-        made(),
-        made(parameters={"n": 1}),
-        made(parameters={"n": 2}),
-        made(results=pa.schema([("half", pa.int32())])),
-    }
-    with_model = made(model_files=(str(model),))
-    model.write_bytes(b"2")
-    assert len({*first, with_model, made(model_files=(str(model),))}) == 6
-
-
-def test_syntax_ignores_comments_docstrings_and_layout_only() -> None:
-    plain = syntax("def f(a, b=2):\n    return a + b\n")
-    assert syntax('"""Doc."""\ndef f(a,\n      b = 2):  # why\n    """Doc."""\n    return (a + b)\n') == plain
-    assert syntax("def f(a, b=3):\n    return a + b\n") != plain
-    assert syntax("def f(a, b=2):\n    return a - b\n") != plain
-    assert syntax("x = 1") != syntax("x = True") != syntax("x = 1.0")
-
-
-def test_the_code_of_a_kernel_reaches_every_format_and_no_errors() -> None:
-    modules = code_of("transforms.chat.chats")
-    formats = [p.stem for p in (ROOT / "transforms" / "chat_formats").glob("*.py") if p.stem != "__init__"]
-    assert {f"transforms.chat_formats.{name}" for name in formats} <= {*modules}
-    assert "lake.errors" not in modules and "lake.schema" in modules
+def test_a_context_is_given_to_kernels_that_prepare_one_and_to_no_other(lake: str) -> None:
+    asked = "select 'k' as key, 'xx' as text"
+    with workspace(lake) as session:
+        with pytest.raises(InternalError, match="lengths has prepare and was given no context"):
+            memo.extend(session, LENGTHS, asked)
+        with pytest.raises(InternalError, match="halves has no prepare and was given a context"):
+            memo.extend(session, HALVES, asked, context=session.sql("select 'a' as word"))

@@ -16,7 +16,7 @@ from lake.cli import main
 from lake.errors import QueryError
 from lake.query.query import Lake, connect, release_views
 from lake.releases.publish import publish
-from lake.schema import arrow
+from lake.schema import PACKAGE, arrow
 from lake.storage.table import append
 from tests.small_lake import SmallLake, rows
 
@@ -180,15 +180,15 @@ def test_raw_and_log_tables_are_typed_and_empty_before_anything_landed(tmp_path:
     lake = Lake(tmp_path)
     for name in ("raw/traces", "raw/web", "raw/landings", "log/runs", "log/export_rows"):
         frame = lake.sql(f"select * from {name.replace('/', '.')}")
-        assert frame.columns == arrow(name).names and frame.height == 0
-    assert lake.sql("select * from raw.rejects").columns == arrow("raw/rejects").names
+        assert frame.columns == arrow(PACKAGE, name).names and frame.height == 0
+    assert lake.sql("select * from raw.rejects").columns == arrow(PACKAGE, "raw/rejects").names
     with pytest.raises(QueryError, match="no release yet"):
         lake.sql("select * from examples")
 
 
 def test_a_reject_no_longer_counts_once_a_record_follows_in_its_place(tmp_path: Path) -> None:
     def record(number: int, previous: str | None, position: int) -> dict[str, object]:
-        return dict.fromkeys(arrow("raw/traces").names) | {
+        return dict.fromkeys(arrow(PACKAGE, "raw/traces").names) | {
             "record_id": f"r{number}", "source": "s", "format": "f", "path": "a.jsonl", "position": position,
             "previous_id": previous, "payload": "{}", "payload_hash": "h", "options": "{}", "batch_id": "b",
             "landed_at": 0,
@@ -211,7 +211,7 @@ def test_a_reject_no_longer_counts_once_a_record_follows_in_its_place(tmp_path: 
         reject("first line, counts", None, "b.jsonl", 1),
     ]
     for name, content in (("traces", traces), ("rejects", rejects)):
-        schema = arrow(f"raw/{name}")
+        schema = arrow(PACKAGE, f"raw/{name}")
         append(f"{tmp_path}/raw/{name}", schema, pa.Table.from_pylist(content, schema=schema))
     lake = Lake(tmp_path)
     query = "select reject_id from {} order by 1"

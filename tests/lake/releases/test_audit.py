@@ -31,7 +31,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
 def test_a_good_build_passes_every_declared_check(small: SmallLake) -> None:
     small.build(rows(1, 2), rows(3))
     passed = audit(small.paths)
-    checks = [len(declared(f"curated/{t}", project=small.paths.project)) + 1 for t in ("examples", "hits")]
+    checks = [len(declared(small.paths.project, f"curated/{t}")) + 1 for t in ("examples", "hits")]
     assert (passed.tables, passed.checks) == (2, sum(checks)) and min(checks) >= 7
 
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake.errors import InternalError
-from lake.kernels.memo import fingerprint
 from tests.transforms.slow_words import slow_fold, slow_words
-from transforms.ngrams.contamination import CONTAMINATION, INPUTS, ITEMS, RESULTS, against
+from transforms.ngrams.contamination import INPUTS, ITEMS, RESULTS, compute, prepare
 
 Item = tuple[str, str, str, str]  # suite, item_id, part, text
 QUESTION = "A robe takes 2 bolts of blue fiber and half that much white fiber. How many bolts in total does it take?"
@@ -25,7 +24,7 @@ def found(items: list[Item], texts: list[str], suites: list[str] | None = None) 
     batch = pa.RecordBatch.from_pylist(
         [{"text_hash": str(i), "text": t, "suites": asked} for i, t in enumerate(texts)], schema=INPUTS
     )
-    result = against(table).compute(batch)
+    result = compute(batch, prepare(table))
     assert result.schema.equals(RESULTS)
     assert result.column("text_hash").to_pylist() == [str(i) for i in range(len(texts))]
     assert result.column("scanned").to_pylist() == [asked] * len(texts)
@@ -236,8 +235,3 @@ def test_nothing_asked_nothing_there_and_empty_texts() -> None:
 def test_a_suite_without_items_is_an_error_and_not_a_text_without_hits() -> None:
     with pytest.raises(InternalError, match="unknown"):
         found([("s", "i", "question", QUESTION)], ["a"], ["unknown"])
-
-
-def test_the_items_are_in_the_keys_and_not_in_the_fingerprint() -> None:
-    table = pa.Table.from_pylist([dict(zip(ITEMS.names, ("s", "i", "question", QUESTION), strict=True))], schema=ITEMS)
-    assert fingerprint(against(table)) == fingerprint(CONTAMINATION)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.transforms.slow_words import slow_words
-from transforms.ngrams.contamination import INPUTS, ITEMS, against
+from transforms.ngrams.contamination import INPUTS, ITEMS, compute, prepare
 
 DPO = "synthetic/llamafactory_sft_dpo/data/dpo_en_demo.json"
 MT_BENCH = "traces/fastchat/fastchat/llm_judge/data/mt_bench/question.jsonl"
@@ -49,7 +49,7 @@ def kernel_hits(items: list[Item], texts: list[str]) -> list[dict[tuple[str, str
     batch = pa.RecordBatch.from_pylist([{"text_hash": "", "text": t, "suites": suites} for t in texts], schema=INPUTS)
     return [
         {(h["item_id"], h["part"]): (h["matched_ngrams"], h["num_ngrams"]) for f in row for h in f["hits"]}
-        for row in against(table).compute(batch).column("found").to_pylist()
+        for row in compute(batch, prepare(table)).column("found").to_pylist()
     ]
 
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from lake.contract import missing_counterparts, odcs
-from lake.errors import ContractError
-from lake.schema import project_files
+from lake.contract import missing_counterparts
+from lake.odcs import SCALAR_TYPES, structure_errors
+from lake.schema import PACKAGE, SCALARS, contract, tables
 
-TABLES = odcs.tables(project_files())
+TABLES = tables(PACKAGE)
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_contract_of_the_project_is_well_formed(table: str) -> None:
-    assert list(odcs.find_problems(table, odcs.read(project_files(), table))) == []
+    assert list(structure_errors(table, contract(PACKAGE, table))) == []
 
 
 def test_each_contract_has_its_model_and_each_model_its_contract() -> None:
-    assert missing_counterparts(project_files()) == []
+    assert missing_counterparts(PACKAGE) == []
     assert "curated/examples" in TABLES
 
 
@@ -30,7 +28,7 @@ def test_every_contracted_column_says_what_it_is() -> None:
     silent = [
         f"{t}.{p['name']}"
         for t in TABLES
-        for p in odcs.read(project_files(), t)["schema"][0]["properties"]
+        for p in contract(PACKAGE, t)["schema"][0]["properties"]
         if not p.get("description")
     ]
     assert silent == []
@@ -44,7 +42,7 @@ def sound() -> dict[str, Any]:
 
 
 def test_a_sound_contract_has_no_problem() -> None:
-    assert list(odcs.find_problems("x/t", sound())) == []
+    assert list(structure_errors("x/t", sound())) == []
 
 
 @pytest.mark.parametrize(
@@ -77,26 +75,20 @@ def test_a_sound_contract_has_no_problem() -> None:
     ],
 )
 def test_what_would_not_be_kept_is_refused_and_named(path: list[Any], value: Any, says: str) -> None:
-    contract = copy.deepcopy(sound())
-    place: Any = contract
+    wrong = copy.deepcopy(sound())
+    place: Any = wrong
     for step in path[:-1]:
         place = place[step]
     place[path[-1]] = value
-    assert any(says in p for p in odcs.find_problems("x/t", contract)), list(odcs.find_problems("x/t", contract))
+    assert any(says in p for p in structure_errors("x/t", wrong)), list(structure_errors("x/t", wrong))
 
 
 def test_columns_of_one_name_are_refused_nested_ones_too() -> None:
-    contract = sound()
+    wrong = sound()
     inner = {"name": "o", "logicalType": "object", "properties": [{"name": n, "logicalType": "string"} for n in "aA"]}
-    contract["schema"][0]["properties"].append(inner)
-    assert list(odcs.find_problems("x/t", contract)) == ["property o.A is there twice"]
+    wrong["schema"][0]["properties"].append(inner)
+    assert list(structure_errors("x/t", wrong)) == ["property o.A is there twice"]
 
 
-def test_a_file_that_is_no_yaml_is_a_contract_error_that_names_it(tmp_path: Path) -> None:
-    (tmp_path / "contracts" / "x").mkdir(parents=True)
-    (tmp_path / "contracts" / "x" / "t.yaml").write_text("a: [")
-    with pytest.raises(ContractError, match=r"contracts/x/t\.yaml is not YAML"):
-        odcs.read(tmp_path, "x/t")
-    (tmp_path / "contracts" / "x" / "t.yaml").write_text(yaml.safe_dump({**sound(), "id": "y.t"}))
-    with pytest.raises(ContractError, match=r"id is 'y\.t'.*nothing was written"):
-        odcs.read(tmp_path, "x/t")
+def test_each_type_that_a_contract_may_have_has_its_arrow_type() -> None:
+    assert {*SCALAR_TYPES} == {*SCALARS}

@@ -1,22 +1,16 @@
-"""Read ODCS files, and refuse those that say something we would not keep.
+"""The structure of an ODCS file: which keys, types and rules a contract may have here, and what its keys are.
 
-A contract is the truth of a table, so a key that nobody reads would be a promise that nobody checks: unknown keys,
-unknown rules and unknown types are errors here, before anything is made from the file.
+A key that no code reads would be a promise that nobody checks, so unknown keys, rules and types are errors.
+`lake.schema.contract`, the one loader, checks each file by this before anything is made from it.
 Follows the Open Data Contract Standard 3.1 (Bitol, 2025).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from lake.errors import ContractError, NotFoundError
-from lake.schema import data_type
-
-# Keys that we read, and keys of the standard that are prose for people.
+# Keys that are read here, and keys of the standard that are prose for people.
 ROOT_KEYS = {"apiVersion", "kind", "id", "name", "version", "status", "description", "schema", "tags", "team"}
 TABLE_KEYS = {"name", "logicalType", "physicalType", "description", "properties", "quality", "tags", "customProperties"}
 PROPERTY_KEYS = {
@@ -24,55 +18,27 @@ PROPERTY_KEYS = {
     *("logicalType", "physicalType", "logicalTypeOptions", "required", "unique", "primaryKey", "primaryKeyPosition"),
     *("items", "properties", "quality", "relationships"),
 }
+SCALAR_TYPES = ("string", "binary", "boolean", "integer", "number", "timestamp", "date")
 OPTION_KEYS = {"pattern", "minLength", "maxLength", "minimum", "maximum"}
-BOUNDS = {
-    "mustBe": "=",
-    "mustNotBe": "<>",
-    "mustBeGreaterThan": ">",
-    "mustBeGreaterOrEqualTo": ">=",
-    "mustBeLessThan": "<",
-    "mustBeLessOrEqualTo": "<=",
-}
+BOUNDS = (
+    "mustBe",
+    "mustNotBe",
+    "mustBeGreaterThan",
+    "mustBeGreaterOrEqualTo",
+    "mustBeLessThan",
+    "mustBeLessOrEqualTo",
+)
 RULE_KEYS = {"name", "description", "type", "metric", "arguments", "query", "dimension", "severity", *BOUNDS}
 METRICS = {"rowCount": set(), "invalidValues": {"validValues"}, "duplicateValues": {"properties"}}
 STATUSES = ("proposed", "draft", "active", "deprecated", "retired")
 
 
-def tables(project: Path) -> list[str]:
-    """Return the tables that have a contract, as `layer/name`, sorted."""
-    found = (project / "contracts").glob("*/*.yaml")
-    return sorted(f"{f.parent.name}/{f.stem}" for f in found)
-
-
-def read(project: Path, table: str) -> dict[str, Any]:
-    """Load one contract and check its structure.
+def primary_key(table: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a table's primary key, in order; an empty list where the contract names none.
 
     Args:
-        project: folder that holds contracts/.
-        table: layer and name, such as `curated/examples`.
-
-    Returns:
-        The parsed file.
-
-    Raises:
-        NotFoundError: there is no such file.
-        ContractError: it is no YAML, or it is no contract that we can keep; the message names the place.
+        table: the one element of a contract's `schema`.
     """
-    path = project / "contracts" / f"{table}.yaml"
-    if not path.is_file():
-        raise NotFoundError(f"no contract {path}; expected one ODCS file per table under contracts/. Write it there.")
-    try:
-        loaded = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise ContractError(f"contracts/{table}.yaml is not YAML: {error}. Mend it there.") from error
-    problems = list(find_problems(table, loaded))
-    if problems:
-        raise ContractError(f"contracts/{table}.yaml: {'; '.join(problems)}. Mend it there; nothing was written.")
-    return dict(loaded)
-
-
-def primary_key(table: Mapping[str, Any]) -> list[str]:
-    """Return the columns of a table's primary key, in order; an empty list where the contract names none."""
     keys = [p for p in table["properties"] if p.get("primaryKey")]
     return [p["name"] for p in sorted(keys, key=lambda p: p.get("primaryKeyPosition", 0))]
 
@@ -91,13 +57,21 @@ def unique_keys(table: Mapping[str, Any]) -> list[list[str]]:
     return primary + [[p["name"]] for p in table["properties"] if p.get("unique") and [p["name"]] not in primary]
 
 
-def find_problems(table: str, contract: Any) -> Iterator[str]:
-    """Yield what is wrong with a parsed contract, each with its place, what was found and what was expected."""
+def structure_errors(table: str, contract: Any) -> Iterator[str]:
+    """Yield what is wrong with a parsed contract.
+
+    Args:
+        table: layer and name that its path gives it, such as `curated/examples`.
+        contract: the parsed file, of any type.
+
+    Yields:
+        One message an error: its place, what was found and what was expected.
+    """
     if not isinstance(contract, Mapping):
         yield f"holds {type(contract).__name__}, expected a mapping"
         return
     dotted = table.replace("/", ".")
-    yield from _unknown("the file", contract, ROOT_KEYS)
+    yield from _unknown_keys("the file", contract, ROOT_KEYS)
     expected = {"kind": ("DataContract",), "id": (dotted,), "name": (dotted,), "status": STATUSES}
     for key, allowed in expected.items():
         if contract.get(key) not in allowed:
@@ -111,11 +85,11 @@ def find_problems(table: str, contract: Any) -> Iterator[str]:
     if not isinstance(schema, list) or len(schema) != 1 or not isinstance(schema[0], Mapping):
         yield "schema must be a list of exactly one table"
         return
-    yield from _table_problems(table.split("/")[-1], schema[0])
+    yield from _table_errors(table.split("/")[-1], schema[0])
 
 
-def _table_problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
-    yield from _unknown("the table", table, TABLE_KEYS)
+def _table_errors(name: str, table: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unknown_keys("the table", table, TABLE_KEYS)
     if table.get("name") != name:
         yield f"the table is named {table.get('name')!r}, expected {name!r} as the file"
     if table.get("physicalType") not in ("table", "view"):
@@ -127,13 +101,13 @@ def _table_problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
     if not isinstance(properties, list) or not properties:
         yield "the table has no properties"
         return
-    yield from _properties_problems("", properties)
+    yield from _properties_errors("", properties)
     names = {p.get("name") for p in properties if isinstance(p, Mapping)}
     for rule in table.get("quality", []):
-        yield from _rule_problems(f"a rule of {name}", rule, column=None, names=names)
+        yield from _rule_errors(f"a rule of {name}", rule, column=None, names=names)
 
 
-def _properties_problems(parent: str, properties: Any) -> Iterator[str]:
+def _properties_errors(parent: str, properties: Any) -> Iterator[str]:
     if not isinstance(properties, list) or not properties:
         yield f"{parent or 'the table'} needs a list of properties"
         return
@@ -146,11 +120,11 @@ def _properties_problems(parent: str, properties: Any) -> Iterator[str]:
         if name.lower() in seen:
             yield f"property {parent}{name} is there twice"
         seen.add(name.lower())
-        yield from _property_problems(f"{parent}{name}", prop)
+        yield from _property_errors(f"{parent}{name}", prop)
 
 
-def _property_problems(place: str, prop: Mapping[str, Any]) -> Iterator[str]:
-    yield from _unknown(place, prop, PROPERTY_KEYS)
+def _property_errors(place: str, prop: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unknown_keys(place, prop, PROPERTY_KEYS)
     top = not any(c in place for c in ".[")
     logical = prop.get("logicalType")
     for key in ("required", "unique", "primaryKey"):
@@ -163,27 +137,24 @@ def _property_problems(place: str, prop: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(prop.get("items"), Mapping):
             yield f"{place} is an array without items"
             return
-        yield from _property_problems(f"{place}[]", prop["items"])
+        yield from _property_errors(f"{place}[]", prop["items"])
     elif logical == "object":
-        yield from _properties_problems(f"{place}.", prop.get("properties"))
-    else:
-        try:
-            data_type({**prop, "name": place, "logicalType": logical})
-        except ContractError as error:
-            yield str(error).removesuffix(" Change it in the contract.").rstrip(".")
-    yield from _unknown(f"{place}.logicalTypeOptions", prop.get("logicalTypeOptions", {}), OPTION_KEYS)
+        yield from _properties_errors(f"{place}.", prop.get("properties"))
+    elif logical not in SCALAR_TYPES:
+        yield f"{place} has logicalType {logical!r}, expected one of {', '.join([*SCALAR_TYPES, 'array', 'object'])}"
+    yield from _unknown_keys(f"{place}.logicalTypeOptions", prop.get("logicalTypeOptions", {}), OPTION_KEYS)
     for rule in prop.get("quality", []):
-        yield from _rule_problems(f"a rule of {place}", rule, column=place, names=set())
+        yield from _rule_errors(f"a rule of {place}", rule, column=place, names=set())
     for relation in prop.get("relationships", []):
         if set(relation) - {"type", "to"} or str(relation.get("to", "")).count(".") != 1:
             yield f"{place}: relationship {relation!r}, expected to: table.column"
 
 
-def _rule_problems(place: str, rule: Any, column: str | None, names: set[Any]) -> Iterator[str]:
+def _rule_errors(place: str, rule: Any, column: str | None, names: set[Any]) -> Iterator[str]:
     if not isinstance(rule, Mapping):
         yield f"{place} is {rule!r}, expected a mapping"
         return
-    yield from _unknown(place, rule, RULE_KEYS)
+    yield from _unknown_keys(place, rule, RULE_KEYS)
     kind = rule.get("type", "library")
     if kind == "text":
         return
@@ -202,7 +173,7 @@ def _rule_problems(place: str, rule: Any, column: str | None, names: set[Any]) -
         known = f"expected one of {', '.join(METRICS)} (required and unique stand at the column)"
         yield f"{place} has metric {metric!r}, {known}"
         return
-    yield from _unknown(place, arguments, METRICS[metric])
+    yield from _unknown_keys(place, arguments, METRICS[metric])
     if (metric == "invalidValues") != (column is not None):
         yield f"{place}: {metric} belongs to {'a column' if column is None else 'the table'}"
     elif metric == "invalidValues" and (not arguments.get("validValues") or rule.get("mustBe") != 0):
@@ -213,10 +184,10 @@ def _rule_problems(place: str, rule: Any, column: str | None, names: set[Any]) -
             yield f"{place} needs arguments.properties, columns of this table, and mustBe: 0"
 
 
-def _unknown(place: str, found: Any, known: set[str]) -> Iterator[str]:
-    if not isinstance(found, Mapping):
-        yield f"{place} is {found!r}, expected a mapping"
+def _unknown_keys(place: str, mapping: Any, known: set[str]) -> Iterator[str]:
+    if not isinstance(mapping, Mapping):
+        yield f"{place} is {mapping!r}, expected a mapping"
         return
-    for key in found:
+    for key in mapping:
         if key not in known:
             yield f"{place} has an unknown key {key!r}"
