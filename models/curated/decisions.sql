@@ -7,16 +7,7 @@ with examples as (
 
 dropped as (
 
-    {% for stage in stages() %}
-    select
-        '{{ stage.name }}' as stage,
-        example_id,
-        reason,
-        kept_id,
-        evidence
-    from {{ ref(stage.model) }}
-    {{ "union all" if not loop.last }}
-    {% endfor %}
+    {{ dropped_by_stages() }}
 
 ),
 

@@ -1,10 +1,17 @@
 -- A hit on a split that is not protected, or of n-grams that many texts hold, is evidence and no reason. One row per
 -- dropped example.
-with hits as (
+with survivors as (
 
-    select *
-    from {{ ref("contamination_hits") }}
-    where is_protected and not is_excused and example_id not in (select example_id from {{ ref("dropped_by_rule") }})
+    {{ survivors("contamination") }}
+
+),
+
+hits as (
+
+    select hits.*
+    from {{ ref("contamination_hits") }} as hits
+    inner join survivors on hits.example_id = survivors.example_id
+    where hits.is_protected and not hits.is_excused
 
 ),
 

@@ -5,19 +5,15 @@ with examples as (
 
 ),
 
-undropped as (
+survivors as (
 
-    select example_id from examples
-    except
-    select example_id from {{ ref("dropped_by_rule") }}
-    except
-    select example_id from {{ ref("dropped_as_contaminated") }}
+    {{ survivors("outcome") }}
 
 ),
 
 useless as (
 
-    select example_id from undropped
+    select example_id from survivors
     except
     select example_id from {{ ref("example_uses") }}
 

@@ -2,13 +2,7 @@
 -- The whole example decides; prompt and response are evidence. One row per dropped example.
 with survivors as (
 
-    select example_id from {{ ref("examples") }} where kind != 'benchmark'
-    except
-    select example_id from {{ ref("dropped_by_rule") }}
-    except
-    select example_id from {{ ref("dropped_as_contaminated") }}
-    except
-    select example_id from {{ ref("dropped_by_outcome") }}
+    {{ survivors("exact") }}
 
 ),
 
@@ -33,6 +27,7 @@ keyed as (
     from {{ ref("examples") }} as examples
     inner join survivors on examples.example_id = survivors.example_id
     left join uses on examples.example_id = uses.example_id
+    where examples.kind != 'benchmark'
 
 ),
 

@@ -1,12 +1,6 @@
 with dropped as (
 
-    {% for stage in stages() %}
-    select
-        '{{ stage.name }}' as stage,
-        example_id
-    from {{ ref(stage.model) }}
-    {{ "union all" if not loop.last }}
-    {% endfor %}
+    {{ dropped_by_stages() }}
 
 )
 
