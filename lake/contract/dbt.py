@@ -123,10 +123,11 @@ def _source_table(project: Path, name: str) -> dict[str, Any]:
 
 
 def _memo_model(name: str, kernel: Kernel) -> dict[str, Any]:
+    parameters = {"parameters": dict(kernel.parameters)} if kernel.parameters else {}
     return {
         "name": f"memo_{name}",
         "description": f"Computes what memo.{name} lacks for this build. One row per build.",
-        "config": {"meta": {"fingerprint": fingerprint(kernel)}},
+        "config": {"meta": {"fingerprint": fingerprint(kernel), **parameters}},
     }
 
 

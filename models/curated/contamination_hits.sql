@@ -1,5 +1,6 @@
 -- Benchmark items that stand in examples, and whether that says anything: n-grams that many texts of the lake hold are
--- common property, a whole item is not. At most 32 items per example and benchmark.
+-- common property, a whole item is not. At most contamination_listed_items (contracts/reference/thresholds.csv) per
+-- example and benchmark.
 -- One row per example, field, item and part.
 with fields as (
 
@@ -17,26 +18,17 @@ hits as (
 
 ),
 
-limits as (
-
-    select
-        max(value) filter (where name = 'contamination_common_texts') as common_texts,
-        max(value) filter (where name = 'contamination_excused_share') as excused_share
-    from {{ ref("thresholds") }}
-
-),
-
 example_hits as (
 
     select
         fields.example_id,
         fields.field,
         hits.*,
-        hits.hit."match" = 'ngrams' and hits.share < limits.excused_share and hits.num_texts > limits.common_texts
-            as is_excused
+        hits.hit."match" = 'ngrams'
+        and hits.share < {{ threshold("contamination_excused_share") }}
+        and hits.num_texts > {{ threshold("contamination_common_texts") }} as is_excused
     from fields
     inner join hits on fields.text_hash = hits.text_hash
-    cross join limits
 
 ),
 
@@ -59,7 +51,7 @@ listed as (
     qualify
         dense_rank() over (
             partition by example_id, benchmark order by is_reason desc, item_share desc, hit.item_id
-        ) <= 32
+        ) <= {{ threshold("contamination_listed_items") }}
 
 ),
 

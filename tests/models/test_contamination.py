@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from tests.dbt_lake import ROOT, DbtLake
 from tests.transforms.slow_words import slow_fold
-from transforms.ngrams.contamination_index import MAX_ITEMS
 from transforms.text.words import folded
 
 TABLES = ("contamination_hits", "dropped_as_contaminated", "decisions", "dup_edges", "train_sft", "train_preference")
@@ -159,8 +158,3 @@ def test_sql_and_python_fold_alike_on_any_unicode(texts: list[str]) -> None:
     with duckdb.connect() as connection:
         rows = connection.execute(f"select {macro('folded', 't')} from (select unnest(?) as t)", [texts]).fetchall()
     assert [row[0] for row in rows] == [folded(t) for t in texts] == [slow_fold(t) for t in texts]
-
-
-def test_sql_knows_how_many_items_the_kernel_lists() -> None:
-    for model in ("staging/kernels/contamination_text_hits", "curated/contamination_hits"):
-        assert str(MAX_ITEMS) in (ROOT / "models" / f"{model}.sql").read_text("utf-8")

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from lake.errors import InternalError
 from transforms.kernel import Kernel
-from transforms.ngrams.contamination_index import Index, TextHits, build, search
+from transforms.ngrams.contamination_index import MAX_ITEMS, Index, TextHits, build, search
 
 ITEMS = pa.schema(
     [
@@ -55,7 +55,7 @@ FOUND = pa.struct(
         pa.field("hits", pa.list_(HIT)),
     ]
 )
-"""num_items: how many items hit, of which at most 32 are listed; ngrams: all of the suite in the text, each once."""
+"""num_items: how many items hit, of which the first MAX_ITEMS are listed; ngrams: all of the suite, each once."""
 
 INPUTS = pa.schema(
     [
@@ -110,4 +110,11 @@ def compute(batch: pa.RecordBatch, index: Index) -> pa.RecordBatch:
 
 
 # The items are in no fingerprint: suites are hashes of their items, and the memo's keys hold them.
-CONTAMINATION = Kernel(name="contamination", inputs=INPUTS, results=RESULTS, compute=compute, prepare=prepare)
+CONTAMINATION = Kernel(
+    name="contamination",
+    inputs=INPUTS,
+    results=RESULTS,
+    compute=compute,
+    prepare=prepare,
+    parameters={"max_items": MAX_ITEMS},
+)

@@ -23,7 +23,7 @@ N = 13
 SEQUENCE = 5
 MIN_LETTERS = 5
 MIN_DIFFERENT = 4
-MAX_ITEMS = 32
+MAX_ITEMS = 64  # per text and suite; how many of them are listed is a row of contracts/reference/thresholds.csv
 
 Ints = npt.NDArray[np.int64]
 

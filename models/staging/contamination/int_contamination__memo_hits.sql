@@ -15,7 +15,7 @@ results as (
 
     select
         results.text_hash,
-        unnest(results.found) as found
+        unnest(results.found) as suite_hits
     from {{ memo("contamination") }} as results
     inner join texts on results.text_hash = texts.text_hash
     where
@@ -35,8 +35,8 @@ select distinct
     suites.benchmark,
     suites.split,
     suites.is_protected,
-    results.found.num_items,
-    results.found.ngrams,
-    results.found.hits
+    results.suite_hits.num_items,
+    results.suite_hits.ngrams,
+    results.suite_hits.hits
 from results
-inner join suites on results.found.suite = suites.suite
+inner join suites on results.suite_hits.suite = suites.suite

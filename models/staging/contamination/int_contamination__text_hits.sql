@@ -1,8 +1,11 @@
 -- Hits with the one of their n-grams that the fewest texts of the lake hold; where more items hit than are listed, that
 -- of all of them, so that no item is excused unseen. One row per text, suite, item and part.
-with found as (
+with memo_hits as (
 
-    select * from {{ ref("int_contamination__found") }}
+    select
+        *,
+        num_items > {{ threshold("contamination_listed_items") }} as is_cut
+    from {{ ref("int_contamination__memo_hits") }}
 
 ),
 
@@ -11,7 +14,7 @@ holders as (
     select
         text_hash,
         unnest(ngrams) as ngram
-    from found
+    from memo_hits
 
 ),
 
@@ -30,7 +33,28 @@ hits as (
     select
         * exclude (hits),
         unnest(hits) as hit
-    from found
+    from memo_hits
+
+),
+
+items as (
+
+    select
+        *,
+        hit.matched_ngrams / hit.num_ngrams as share,
+        max(hit.matched_ngrams / hit.num_ngrams) over (partition by text_hash, suite, hit.item_id) as item_share
+    from hits
+
+),
+
+listed as (
+
+    -- The memo's own order, cut before its end: the memo keeps more items than are listed.
+    select *
+    from items
+    qualify
+        dense_rank() over (partition by text_hash, suite order by item_share desc, hit.item_id)
+        <= {{ threshold("contamination_listed_items") }}
 
 ),
 
@@ -41,10 +65,8 @@ hit_ngrams as (
         suite,
         hit.item_id,
         hit.part,
-        unnest(
-            case when num_items > 32 then ngrams else list_transform(hit.ngrams, lambda place: ngrams[place]) end
-        ) as ngram
-    from hits
+        unnest(case when is_cut then ngrams else list_transform(hit.ngrams, lambda place: ngrams[place]) end) as ngram
+    from listed
 
 ),
 
@@ -64,19 +86,19 @@ rarest as (
 )
 
 select
-    hits.text_hash,
-    hits.benchmark,
-    hits.split,
-    hits.is_protected,
-    hits.num_items,
-    hits.hit,
-    hits.hit.matched_ngrams / hits.hit.num_ngrams as share,
+    listed.text_hash,
+    listed.benchmark,
+    listed.split,
+    listed.is_protected,
+    listed.num_items,
+    listed.hit,
+    listed.share,
     rarest.ngram,
     rarest.num_texts
-from hits
+from listed
 inner join rarest
     on
-        hits.text_hash = rarest.text_hash
-        and hits.suite = rarest.suite
-        and hits.hit.item_id = rarest.item_id
-        and hits.hit.part = rarest.part
+        listed.text_hash = rarest.text_hash
+        and listed.suite = rarest.suite
+        and listed.hit.item_id = rarest.item_id
+        and listed.hit.part = rarest.part

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lake.errors import InternalError
 from tests.transforms.slow_words import slow_fold, slow_words
 from transforms.ngrams.contamination import INPUTS, ITEMS, RESULTS, compute, prepare
+from transforms.ngrams.contamination_index import MAX_ITEMS
 
 Item = tuple[str, str, str, str]  # suite, item_id, part, text
 QUESTION = "A robe takes 2 bolts of blue fiber and half that much white fiber. How many bolts in total does it take?"
@@ -96,7 +97,7 @@ def whole(suite: str, found: list[Any]) -> dict[str, Any]:
         best[item] = max(best.get(item, Fraction(0)), share)
     order = sorted(best, key=lambda item: (-best[item], item))
     grams = list(dict.fromkeys(text for _, text in sorted({g for *_, at in found for g in at})))
-    listed = sorted((f for f in found if f[1] in order[:32]), key=lambda f: (order.index(f[1]), f[2]))
+    listed = sorted((f for f in found if f[1] in order[:MAX_ITEMS]), key=lambda f: (order.index(f[1]), f[2]))
     rows = [{**f[3], "ngrams": [grams.index(text) + 1 for _, text in f[4]]} for f in listed]
     return {"suite": suite, "num_items": len(best), "ngrams": grams, "hits": rows}
 
@@ -212,11 +213,11 @@ def test_a_short_answer_is_never_a_hit_and_a_long_one_is() -> None:
     assert hits(items, QUESTION) == [("k", "answer", "ngrams", 10, 10)]
 
 
-def test_at_most_32_items_are_listed_the_greatest_shares_first_and_the_true_number_stands_beside() -> None:
-    longer = [("s", f"i{i:02}", "question", f"{QUESTION} Say it in {i} words") for i in range(40)]
+def test_a_bounded_number_of_items_is_listed_the_greatest_shares_first_and_the_true_number_stands_beside() -> None:
+    longer = [("s", f"i{i:02}", "question", f"{QUESTION} Say it in {i} words") for i in range(MAX_ITEMS + 9)]
     (suite,) = found([*longer, ("s", "z", "question", QUESTION)], [QUESTION])[0]
-    assert suite["num_items"] == 41
-    assert [h["item_id"] for h in suite["hits"]] == ["z", *(f"i{i:02}" for i in range(31))]
+    assert suite["num_items"] == MAX_ITEMS + 10
+    assert [h["item_id"] for h in suite["hits"]] == ["z", *(f"i{i:02}" for i in range(MAX_ITEMS - 1))]
 
 
 def test_more_finds_than_there_is_room_for_are_all_found() -> None:
