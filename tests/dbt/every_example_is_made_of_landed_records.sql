@@ -1,14 +1,7 @@
 -- Examples that name a record which did not land as of their kind and source, or none at all.
 with landed as (
 
-    {% for kind in ["traces", "web", "synthetic", "benchmark"] %}
-    select
-        '{{ kind }}' as kind,
-        source,
-        record_id
-    from {{ source("raw", kind) }}
-    {{ "union all" if not loop.last }}
-    {% endfor %}
+    {{ landed_ids() }}
 
 ),
 

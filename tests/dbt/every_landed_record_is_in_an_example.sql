@@ -1,14 +1,7 @@
 -- Records that no example is made of.
 with landed as (
 
-    {% for kind in ["traces", "web", "synthetic", "benchmark"] %}
-    select
-        '{{ kind }}' as kind,
-        source,
-        record_id
-    from {{ source("raw", kind) }}
-    {{ "union all" if not loop.last }}
-    {% endfor %}
+    {{ landed_ids() }}
 
 ),
 

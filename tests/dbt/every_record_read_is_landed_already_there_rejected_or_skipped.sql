@@ -27,22 +27,14 @@ counted as (
 
 ),
 
-there as (
+records as (
 
-    {% for kind in ["traces", "web", "synthetic", "benchmark"] %}
-    select
-        '{{ kind }}' as kind,
-        source,
-        1 as landed,
-        0 as rejected
-    from {{ source("raw", kind) }}
+    {{ landed_ids() }}
     union all
-    {% endfor %}
     select
         kind,
         source,
-        0 as landed,
-        1 as rejected
+        cast(null as varchar) as record_id
     from {{ source("raw", "rejects") }}
 
 ),
@@ -52,9 +44,9 @@ rows_there as (
     select
         kind,
         source,
-        sum(landed) as landed,
-        sum(rejected) as rejected
-    from there
+        count(record_id) as landed,
+        count(*) - count(record_id) as rejected
+    from records
     group by kind, source
 
 )

@@ -8,9 +8,9 @@ with given as (
 
 ),
 
-held as (
+listed as (
 
-    {% for table in ["train_sft", "train_preference", "train_unpaired", "train_pretrain", "eval_items"] %}
+    {% for table in train_tables() + ["eval_items"] %}
     select
         '{{ table }}' as table_name,
         example_id
@@ -21,8 +21,8 @@ held as (
 )
 
 select
-    coalesce(given.table_name, held.table_name) as table_name,
-    coalesce(given.example_id, held.example_id) as example_id
+    coalesce(given.table_name, listed.table_name) as table_name,
+    coalesce(given.example_id, listed.example_id) as example_id
 from given
-full join held on given.table_name = held.table_name and given.example_id = held.example_id
-where given.example_id is null or held.example_id is null
+full join listed on given.table_name = listed.table_name and given.example_id = listed.example_id
+where given.example_id is null or listed.example_id is null

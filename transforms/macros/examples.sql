@@ -81,6 +81,12 @@
 {%- endmacro %}
 
 
+{#- The tables that models are tuned on. -#}
+{% macro train_tables() -%}
+    {{ return(["train_sft", "train_preference", "train_unpaired", "train_pretrain"]) }}
+{%- endmacro %}
+
+
 {#- The examples that a table of train/ or eval/ takes. -#}
 {% macro taken_by(use) -%}
     select examples.*

@@ -37,6 +37,19 @@ left join amendments on records.record_id = amendments.record_id
 {%- endmacro %}
 
 
+{#- SELECT of all records that landed. One row per record. -#}
+{% macro landed_ids() -%}
+    {%- for kind in ["traces", "web", "synthetic", "benchmark"] %}
+    select
+        '{{ kind }}' as kind,
+        source,
+        record_id
+    from {{ source("raw", kind) }}
+    {{ "union all" if not loop.last }}
+    {%- endfor %}
+{%- endmacro %}
+
+
 {#- The licences of an SPDX expression that all hold, lower case: `MIT AND CC-BY-4.0`, as records under several give. -#}
 {% macro licence_terms(license) -%}
     string_split(lower({{ license }}), ' and ')

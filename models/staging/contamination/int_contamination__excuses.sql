@@ -14,8 +14,6 @@ with hits as (
 
 select
     example_id,
-    string_agg(
-        format('{}: texts of the lake that hold "{}": {}', benchmark, ngram, num_texts), '; ' order by benchmark, ngram
-    ) as evidence
+    string_agg({{ excuse("hits") }}, '; ' order by benchmark, ngram) as evidence
 from hits
 group by example_id
