@@ -59,6 +59,6 @@
 
 
 {#- The names under which a part of an item stands: those of its entry in the registry, else the usual ones. -#}
-{% macro told_fields(part) -%}
+{% macro entry_fields(part) -%}
     coalesce(string_split(entry.{{ part }}, ' '), {{ usual_fields(part) }})
 {%- endmacro %}

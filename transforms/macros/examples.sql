@@ -5,8 +5,9 @@
 {%- endmacro %}
 
 
-{#- Typed nulls for the staged columns that a staging model has nothing for: `staged_null("choices")`. -#}
-{% macro staged_null(column) -%}
+{#- Typed nulls for the staged columns that a staging model has nothing for: `staged_nulls("chat", "text")`. -#}
+{#- names: columns, `chat` for those of a chat or pair, `item` for those of a benchmark's item. -#}
+{% macro staged_nulls() -%}
     {%- set message -%}
         struct(
             role varchar, content varchar, reasoning varchar,
@@ -15,19 +16,25 @@
         )[]
     {%- endset -%}
     {%- set types = {
-        "created_at": "timestamptz",
         "messages": message,
         "chosen": message,
         "rejected": message,
         "label": "boolean",
         "choices": "varchar[]",
         "outcome": "struct(reward double, feedback varchar, verdict varchar)",
-        "provenance": "struct(generator_model varchar, generator_version varchar, prompt_id varchar, prompt_hash varchar,"
-            ~ " seed bigint, temperature double, top_p double, parent_ids varchar[], verifier varchar,"
-            ~ " verifier_verdict varchar)",
         "document": "struct(url varchar, content_type varchar, encoding varchar, repair varchar, extractor varchar)",
     } -%}
+    {%- set groups = {
+        "chat": ["messages", "tools", "chosen", "rejected", "label"],
+        "item": ["suite", "split", "item_key", "question", "choices", "answer"],
+    } -%}
+    {%- for name in varargs %}
+    {%- set last = loop.last -%}
+    {%- for column in groups.get(name, [name]) %}
     cast(null as {{ types.get(column, "varchar") }}) as {{ column }}
+    {{- "," if not (last and loop.last) }}
+    {%- endfor %}
+    {%- endfor %}
 {%- endmacro %}
 
 
@@ -39,7 +46,7 @@
                 list_filter({{ turns }}, lambda m: m.role = '{{ role }}'),
                 lambda m: concat_ws(e'\n\n', nullif(m.reasoning, ''), nullif(m.content, ''))
             ),
-            lambda said: said != ''
+            lambda turn_text: turn_text != ''
         ),
         e'\n\n'
     ), '')

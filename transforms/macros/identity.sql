@@ -38,3 +38,12 @@
     {%- set filled_by = ref("memo_" ~ kernel) -%}
     {{ source("memo", kernel) }}
 {%- endmacro %}
+
+
+{#- A column of a memo that is left-joined as `memos` to `records`; a missing result is an error, never a lost row. -#}
+{% macro memo_result(kernel, column) -%}
+    case
+        when memos.key is null then error('memo.{{ kernel }} lacks record ' || records.record_id)
+        else memos.{{ column }}
+    end
+{%- endmacro %}

@@ -83,11 +83,9 @@ left join amendments on records.record_id = amendments.record_id
     from (
         select
             records.*,
-            -- A record whose result is missing is an error of the build, never a lost row.
-            case when chats.key is null then error('memo.chat lacks record ' || records.record_id) else chats.units end
-                as units
+            {{ memo_result("chat", "units") }} as units
         from {{ ref(records) }} as records
-        left join {{ memo("chat") }} as chats on {{ chat_key("records") }} = chats.key
+        left join {{ memo("chat") }} as memos on {{ chat_key("records") }} = memos.key
     ) as records
 {%- endmacro %}
 
@@ -107,16 +105,9 @@ left join amendments on records.record_id = amendments.record_id
     unit.chosen as chosen,
     unit.rejected as rejected,
     unit.label as label,
-    {{ staged_null("suite") }},
-    {{ staged_null("split") }},
-    {{ staged_null("item_key") }},
-    {{ staged_null("question") }},
-    {{ staged_null("choices") }},
-    {{ staged_null("answer") }},
+    {{ staged_nulls("item", "document", "text") }},
     unit.outcome as outcome,
     {{ provenance("unit.provenance", "options") }} as provenance,
-    {{ staged_null("document") }},
-    {{ staged_null("text") }},
     unit.problem as problem
 {%- endmacro %}
 

@@ -21,14 +21,14 @@
     list_transform(
         [list_max(list_filter(
             range(least(len({{ thread }}.keys), len({{ call }}.keys)) + 1),
-            lambda said: {{ thread }}.keys[len({{ thread }}.keys) - said + 1:] = {{ call }}.keys[:said]
-                or {{ thread }}.keys[:said] = {{ call }}.keys and said = len({{ call }}.keys)
+            lambda overlap: {{ thread }}.keys[len({{ thread }}.keys) - overlap + 1:] = {{ call }}.keys[:overlap]
+                or {{ thread }}.keys[:overlap] = {{ call }}.keys and overlap = len({{ call }}.keys)
         ))],
-        lambda said: struct_pack(
-            keys := {{ thread }}.keys || {{ call }}.keys[said + 1:],
+        lambda overlap: struct_pack(
+            keys := {{ thread }}.keys || {{ call }}.keys[overlap + 1:],
             goes_on := {{ thread }}.goes_on,
             parts := list_append(
-                {{ thread }}.parts, struct_pack(record_id := {{ call }}.parts[1].record_id, said := said)
+                {{ thread }}.parts, struct_pack(record_id := {{ call }}.parts[1].record_id, overlap := overlap)
             )
         )
     )[1]

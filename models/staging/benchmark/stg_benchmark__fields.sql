@@ -8,14 +8,14 @@ with bodies as (
 
 ),
 
-values_found as (
+field_values as (
 
     select
         *,
-        {{ item_values("body", "names", told_fields("question")) }} as question_values,
-        {{ item_values("body", "names", told_fields("answer")) }} as answer_values,
-        {{ item_values("body", "names", told_fields("item_key")) }} as key_values,
-        {{ item_values("body", "names", told_fields("choices")) }} as choices_values,
+        {{ item_values("body", "names", entry_fields("question")) }} as question_values,
+        {{ item_values("body", "names", entry_fields("answer")) }} as answer_values,
+        {{ item_values("body", "names", entry_fields("item_key")) }} as key_values,
+        {{ item_values("body", "names", entry_fields("choices")) }} as choices_values,
         {{ item_values("body", "names", "string_split(coalesce(entry.split_field, ''), ' ')") }} as split_values,
         case when entry is null then {{ item_values("body", "names", usual_fields("context")) }} end as context_values
     from bodies
@@ -32,7 +32,7 @@ texts as (
         list_filter(
             list_transform(choices_values, lambda v: {{ item_choices("v") }}), lambda c: c is not null
         )[1] as choices
-    from values_found
+    from field_values
 
 )
 
@@ -47,7 +47,7 @@ select
     stem,
     entry,
     coalesce(options ->> 'suite', entry.suite, source) as suite,
-    coalesce(options ->> 'split', entry.split, split_values[1] ->> '$') as told_split,
+    coalesce(options ->> 'split', entry.split, split_values[1] ->> '$') as given_split,
     coalesce(file_key, key_values[1] ->> '$') as item_key,
     case
         when is_answer then null

@@ -25,7 +25,7 @@ items as materialized (
     select
         fields.* replace (
             coalesce(fields.answer, answers.answer) as answer,
-            coalesce(fields.told_split, nullif(answers.split, ''), fields.stem) as told_split
+            coalesce(fields.given_split, nullif(answers.split, ''), fields.stem) as given_split
         ),
         -- Only the first item of a key takes the answer's record with it; the text goes to all.
         case
@@ -50,7 +50,7 @@ taken as (
 alone as (
 
     select
-        fields.* replace (coalesce(fields.told_split, fields.stem) as told_split),
+        fields.* replace (coalesce(fields.given_split, fields.stem) as given_split),
         [fields.record_id] as record_ids
     from fields
     left join taken on fields.record_id = taken.record_id
@@ -75,20 +75,15 @@ select
     record_ids,
     license,
     observed_at as created_at,
-    {% for column in ["messages", "tools", "chosen", "rejected", "label"] -%}
-    {{ staged_null(column) }},
-    {% endfor -%}
+    {{ staged_nulls("chat", "outcome", "document", "text") }},
     suite,
-    told_split as split,
+    given_split as split,
     item_key,
     question,
     choices,
     answer,
-    {{ staged_null("outcome") }},
     {{ provenance(none, "options") }} as provenance,
-    {{ staged_null("document") }},
-    {{ staged_null("text") }},
     case when question is null or question = '' then 'unreadable_shape' end as problem,
     -- A split that the registry does not name as open is protected, known suite or not.
-    not coalesce(list_contains(string_split(entry.unprotected_splits, ' '), told_split), false) as is_protected
+    not coalesce(list_contains(string_split(entry.unprotected_splits, ' '), given_split), false) as is_protected
 from together

@@ -6,14 +6,14 @@ with contents as (
 
 ),
 
-said as (
+conversations as (
 
     select
         calls.source,
         calls.trace_id,
         calls.n,
         list(contents.record_id) as own_records,
-        flatten(list(contents.messages[calls.said + 1:] order by calls.place)) as messages,
+        flatten(list(contents.messages[calls.overlap + 1:] order by calls.place)) as messages,
         first(contents.tools order by contents.tools is null, calls.place) as tools,
         first(contents.provenance order by contents.provenance is null, calls.place) as provenance
     from {{ ref("stg_traces__calls") }} as calls
@@ -52,37 +52,31 @@ traces as (
 
 elsewhere as (
 
-    select source, trace_id, flatten(list(own_records)) as record_ids from said where n > 0 group by all
+    select source, trace_id, flatten(list(own_records)) as record_ids from conversations where n > 0 group by all
 
 )
 
 select
     case
-        when coalesce(said.n, 0) = 0
+        when coalesce(conversations.n, 0) = 0
             then {{ trace_example_id("'traces'", "traces.source", "traces.trace_id") }}
-        else {{ h(["'example'", "'traces'", "traces.source", "traces.trace_id", "cast(said.n as varchar)"]) }}
+        else {{ h(["'example'", "'traces'", "traces.source", "traces.trace_id", "cast(conversations.n as varchar)"]) }}
     end as example_id,
     'traces' as kind,
     'chat' as shape,
     traces.source,
     traces.format,
     list_sort(case
-        when said.n > 0 then said.own_records
+        when conversations.n > 0 then conversations.own_records
         else list_filter(traces.record_ids, lambda r: not list_contains(coalesce(elsewhere.record_ids, []), r))
     end) as record_ids,
     traces.license,
     traces.created_at,
-    said.messages,
-    said.tools,
-    {% for column in [
-        "chosen", "rejected", "label", "suite", "split", "item_key", "question", "choices", "answer", "outcome"
-    ] -%}
-    {{ staged_null(column) }},
-    {% endfor -%}
-    coalesce(said.provenance, traces.provenance) as provenance,
-    {{ staged_null("document") }},
-    {{ staged_null("text") }},
-    case when said.messages is null then 'no_chat' end as problem
+    conversations.messages,
+    conversations.tools,
+    {{ staged_nulls("chosen", "rejected", "label", "item", "outcome", "document", "text") }},
+    coalesce(conversations.provenance, traces.provenance) as provenance,
+    case when conversations.messages is null then 'no_chat' end as problem
 from traces
-left join said on traces.source = said.source and traces.trace_id = said.trace_id
+left join conversations on traces.source = conversations.source and traces.trace_id = conversations.trace_id
 left join elsewhere on traces.source = elsewhere.source and traces.trace_id = elsewhere.trace_id

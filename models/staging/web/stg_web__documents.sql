@@ -13,11 +13,7 @@ texts as (
         memos.repair,
         memos.extractor,
         memos.problem,
-        -- A record whose result is missing is an error of the build, never a lost row.
-        case
-            when memos.key is null then error('memo.document_text lacks record ' || records.record_id)
-            else memos.text
-        end as text
+        {{ memo_result("document_text", "text") }} as text
     from records
     left join {{ memo("document_text") }} as memos on {{ document_text_key("records") }} = memos.key
 
@@ -32,18 +28,7 @@ select
     [record_id] as record_ids,
     license,
     observed_at as created_at,
-    {{ staged_null("messages") }},
-    {{ staged_null("tools") }},
-    {{ staged_null("chosen") }},
-    {{ staged_null("rejected") }},
-    {{ staged_null("label") }},
-    {{ staged_null("suite") }},
-    {{ staged_null("split") }},
-    {{ staged_null("item_key") }},
-    {{ staged_null("question") }},
-    {{ staged_null("choices") }},
-    {{ staged_null("answer") }},
-    {{ staged_null("outcome") }},
+    {{ staged_nulls("chat", "item", "outcome") }},
     {{ provenance(none, "options") }} as provenance,
     struct_pack(
         url := natural_key,
