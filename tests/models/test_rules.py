@@ -13,6 +13,7 @@ from lake.releases.audit import audit
 from lake.releases.workspace import LAYERS
 from lake.schema import contract, tables
 from tests.dbt_lake import DbtLake
+from tests.models.test_descriptions import described
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -125,3 +126,9 @@ def test_what_a_contract_calls_a_view_is_one(lake: DbtLake) -> None:
     says = {t.split("/")[1]: contract(lake.project, t)["schema"][0]["physicalType"] for t in contracts}
     assert {name: kinds[name].split()[-1].lower() for name in says} == says
     assert says["example_uses"] == "view"
+
+
+def test_described_columns_are_columns(lake: DbtLake) -> None:
+    columns = set(lake.rows("select table_name, column_name from duckdb_columns() where schema_name = 'main'"))
+    named = {(name, column["name"]) for name, model in described().items() for column in model.get("columns", [])}
+    assert named - columns == set()
