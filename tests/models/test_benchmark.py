@@ -53,11 +53,11 @@ def test_every_record_is_in_exactly_one_item(lake: DbtLake) -> None:
 
 
 def test_each_suite_has_its_items_by_split_and_only_train_splits_are_open(lake: DbtLake) -> None:
-    found = lake.rows(
+    staged = lake.rows(
         "select source, suite, split, is_protected, count(*) from items "
         "where source not in ('bees', 'again') group by all order by all"
     )
-    assert found == [
+    assert staged == [
         ("arc_agi", "arc_agi", "training", False, 400),
         ("bbh", "bbh", "test", True, 2865),
         ("bfcl", "bfcl", "test", True, 1498),
@@ -95,8 +95,8 @@ def test_questions_and_answers_are_those_of_the_files(lake: DbtLake, data: Path)
     assert items(lake, "source = 'ifeval'", "question, answer, item_key") == expected
     lines = (data / "eval/deepseek_math/mgsm_zh/mgsm_zh.jsonl").read_text().splitlines()
     expected = sorted((row["messages"][0]["content"], row["answer"]) for row in map(json.loads, lines))
-    found = items(lake, "suite = 'mgsm'", "question, answer")
-    assert [(question.strip(), answer) for question, answer in found] == sorted((q.strip(), a) for q, a in expected)
+    staged = items(lake, "suite = 'mgsm'", "question, answer")
+    assert [(question.strip(), answer) for question, answer in staged] == sorted((q.strip(), a) for q, a in expected)
 
 
 def test_an_answer_of_its_own_joins_its_question_by_id(lake: DbtLake, data: Path) -> None:
@@ -111,29 +111,29 @@ def test_an_answer_of_its_own_joins_its_question_by_id(lake: DbtLake, data: Path
         for file in folder.glob("BFCL_*.json")
         for row in map(json.loads, file.read_text().splitlines())
     }
-    found = {
+    staged = {
         key: (question, json.loads(answer) if answer else None, records)
         for key, question, answer, records in items(
             lake, "source = 'bfcl'", "item_key, question, answer, len(record_ids)"
         )
     }
-    assert found == {key: (q, answers.get(key), 2 if key in answers else 1) for key, q in questions.items()}
+    assert staged == {key: (q, answers.get(key), 2 if key in answers else 1) for key, q in questions.items()}
 
 
 def test_the_test_split_of_pubmedqa_is_told_by_its_ground_truth(lake: DbtLake, data: Path) -> None:
     truth = json.loads((data / "eval/pubmedqa/data/test_ground_truth.json").read_text())
     questions = json.loads((data / "eval/pubmedqa/data/ori_pqal.json").read_text())
-    found = items(lake, "source = 'pubmedqa' and split = 'test'", "item_key, answer, question")
-    assert {key: answer for key, answer, _ in found} == truth
-    for key, _, question in found:
+    staged = items(lake, "source = 'pubmedqa' and split = 'test'", "item_key, answer, question")
+    assert {key: answer for key, answer, _ in staged} == truth
+    for key, _, question in staged:
         assert question == "\n".join(questions[key]["CONTEXTS"]) + "\n\n" + questions[key]["QUESTION"]
 
 
 def test_choices_are_lists_and_absent_ones_null(lake: DbtLake, data: Path) -> None:
     lines = (data / "eval/deepseek_math/agieval/gaokao-mathqa.jsonl").read_text().splitlines()
     expected = Counter(tuple(json.loads(line)["options"]) for line in lines)
-    found = items(lake, "suite = 'agieval' and source = 'deepseek_math' and choices is not null", "choices")
-    assert Counter(tuple(choices) for (choices,) in found) == expected
+    staged = items(lake, "suite = 'agieval' and source = 'deepseek_math' and choices is not null", "choices")
+    assert Counter(tuple(choices) for (choices,) in staged) == expected
     assert items(lake, "choices = []", "example_id") == []
 
 

@@ -37,20 +37,20 @@ def lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> DbtLake:
 
 
 def test_five_train_questions_are_shown_with_the_rows_that_hold_them(lake: DbtLake) -> None:
-    found = lake.rows(
+    hits = lake.rows(
         "select list(item.question order by item.question) from contamination_hits as hits "
         "join examples as item on hits.item_id = item.example_id join examples as e on hits.example_id = e.example_id "
         "where hits.split = 'train' and part = 'question' and share = 1 and e.source = 'dpo' group by e.example_id"
     )
-    assert sorted([q.split()[0] for q in row[0]] for row in found) == [["For", "John", "Justin", "Two"], ["Michael"]]
+    assert sorted([q.split()[0] for q in row[0]] for row in hits) == [["For", "John", "Justin", "Two"], ["Michael"]]
 
 
 def test_of_the_test_items_there_is_one_partial_hit(lake: DbtLake) -> None:
-    found = lake.rows(
+    hits = lake.rows(
         "select e.source, field, matched_ngrams, num_ngrams, is_protected, is_excused, num_texts "
         "from contamination_hits as hits join examples as e using (example_id) where hits.split = 'test'"
     )
-    assert found == [("fastchat", "prompt", 8, 45, True, False, 1)]
+    assert hits == [("fastchat", "prompt", 8, 45, True, False, 1)]
     assert lake.rows("select count(*) from dropped_as_contaminated") == [(1,)]
 
 
@@ -114,10 +114,10 @@ def test_exact_duplicates_of_gpteacher_are_the_rows_with_equal_fields(lake: DbtL
         texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in fields.items()}
         groups[tuple((k, slow_fold(v)) for k, v in sorted(texts.items()))].add(record)
     expected = {frozenset(group) for group in groups.values() if len(group) > 1}
-    found: dict[str, set[str]] = defaultdict(set)
+    groups_dropped: dict[str, set[str]] = defaultdict(set)
     for dropped, kept in edges(lake, "gpteacher").items():
-        found[kept] |= {dropped, kept}
-    assert {frozenset(group) for group in found.values()} == expected
+        groups_dropped[kept] |= {dropped, kept}
+    assert {frozenset(group) for group in groups_dropped.values()} == expected
     assert len(edges(lake, "gpteacher")) == sum(len(group) - 1 for group in expected) == 2371
 
 
@@ -128,11 +128,11 @@ def test_38_pairs_of_pages_are_byte_identical(lake: DbtLake) -> None:
     for record, payload in pages.items():
         same[payload].add(record)
     pairs = {frozenset(group) for group in same.values() if len(group) > 1}
-    found = {frozenset(pair) for pair in edges(lake, "react_native_docs").items()}
+    dropped = {frozenset(pair) for pair in edges(lake, "react_native_docs").items()}
     assert len(pairs) == 38
-    assert pairs <= found
+    assert pairs <= dropped
     folds = {record: slow_fold(payload.decode("utf-8-sig")) for record, payload in pages.items()}
-    assert all(folds[a] == folds[b] for a, b in found)
+    assert all(folds[a] == folds[b] for a, b in dropped)
 
 
 def test_every_dropped_row_names_a_kept_one_with_no_fewer_uses(lake: DbtLake) -> None:

@@ -127,11 +127,11 @@ def test_texts_hold_user_and_assistant_turns_and_nothing_else(cold: DbtLake) -> 
         "select text, prompt, response, messages from examples where source = 'tau_bench' order by example_id limit 50"
     )
     for text, prompt, response, messages in rows:
-        said = {
+        spoken = {
             role: "\n\n".join(m["content"] for m in messages if m["role"] == role and m["content"])
             for role in ("user", "assistant")
         }
-        assert (prompt, response) == (said["user"], said["assistant"])
+        assert (prompt, response) == (spoken["user"], spoken["assistant"])
         assert text == f"{prompt}\n\n{response}"
     assert all(system not in row[0] for row in rows for system in [row[3][0]["content"]])
 
@@ -149,8 +149,8 @@ def test_text_hashes_are_h_of_the_texts(cold: DbtLake) -> None:
 def test_row_hashes_are_h_of_the_rows_in_the_contracts_order(cold: DbtLake) -> None:
     for table in cold.digests():
         query = f"""
-            with one as (select * from {table} limit 300), bare as (select * exclude (row_hash) from one)
-            select cast(to_json(bare) as varchar), row_hash from bare positional join (select row_hash from one)
+            with part as (select * from {table} limit 300), bare as (select * exclude (row_hash) from part)
+            select cast(to_json(bare) as varchar), row_hash from bare positional join (select row_hash from part)
         """
         rows = cold.rows(query)
         assert all(row_hash == H(row) for row, row_hash in rows), table

@@ -48,7 +48,7 @@ def write(path: Path, rows: list[Any]) -> Path:
 def lake(tmp_path_factory: pytest.TempPathFactory) -> DbtLake:
     """All rows in one build."""
     lake = DbtLake(tmp_path_factory.mktemp("rules"))
-    said = lake.folder / "in"
+    inputs = lake.folder / "in"
     chats = {
         "only_answers": [SYSTEM, ANSWER],
         "greeting": [GREETING, BYE],
@@ -56,22 +56,22 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> DbtLake:
         "asked": [USER],
     }
     for name, messages in chats.items():
-        lake.land(write(said / f"{name}.jsonl", [{"messages": messages}]), "synthetic", name)
+        lake.land(write(inputs / f"{name}.jsonl", [{"messages": messages}]), "synthetic", name)
     for reward in (0, 1):
         run = {"traj": [USER, {"role": "assistant", "content": f"Answer {reward}."}, BYE], "reward": float(reward)}
-        lake.land(write(said / f"run{reward}.jsonl", [run]), "traces", f"run{reward}")
+        lake.land(write(inputs / f"run{reward}.jsonl", [run]), "traces", f"run{reward}")
     pair = {"system": "Be brief.", "chosen": "yes", "rejected": "no"}
-    lake.land(write(said / "pair.jsonl", [pair, pair | {"prompt": "Is it?"}]), "synthetic", "pairs")
+    lake.land(write(inputs / "pair.jsonl", [pair, pair | {"prompt": "Is it?"}]), "synthetic", "pairs")
     for number, licence in enumerate(LICENCES):
         row = [{"instruction": f"Number {number}?", "output": "It is."}]
-        lake.land(write(said / f"licence{number}.jsonl", row), "synthetic", f"licence{number}", license=licence)
+        lake.land(write(inputs / f"licence{number}.jsonl", row), "synthetic", f"licence{number}", license=licence)
     blank = [{"text": "\n\t \u3000\u00a0\n"}, {"text": "\n.\n"}]
-    lake.land(write(said / "blank.jsonl", blank), "web", "blank")
+    lake.land(write(inputs / "blank.jsonl", blank), "web", "blank")
     for split, asked in (("train", OPEN), ("test", [PROTECTED])):
-        file = write(said / "gsm8k" / f"{split}.jsonl", [{"question": q, "answer": "1"} for q in asked])
+        file = write(inputs / "gsm8k" / f"{split}.jsonl", [{"question": q, "answer": "1"} for q in asked])
         lake.land(file, "benchmark", "gsm8k", root=file.parent)
     page = "\n\n".join([*OPEN, " ".join(PROTECTED.split()[:15])])
-    lake.land(write(said / "page.jsonl", [{"text": page}]), "web", "page")
+    lake.land(write(inputs / "page.jsonl", [{"text": page}]), "web", "page")
     lake.dbt("build")
     return lake
 
@@ -101,8 +101,8 @@ def test_what_is_judged_ends_a_labelled_chat(lake: DbtLake) -> None:
 
 
 def test_licences_are_compared_term_by_term_whatever_their_case(lake: DbtLake) -> None:
-    found = [became(lake, f"licence{n}")[0] for n in range(len(LICENCES))]
-    assert [reason for _, _, reason in found] == [None, None, "licence_not_allowed", "licence_not_listed"]
+    decided = [became(lake, f"licence{n}")[0] for n in range(len(LICENCES))]
+    assert [reason for _, _, reason in decided] == [None, None, "licence_not_allowed", "licence_not_listed"]
 
 
 def test_a_document_of_white_space_is_empty(lake: DbtLake) -> None:

@@ -90,12 +90,12 @@ def test_a_trace_is_its_conversations_and_the_latest_content_of_a_span_counts(
 def test_a_session_is_one_conversation_in_the_order_of_its_lines(built: tuple[DbtLake, DbtLake], data: Path) -> None:
     log = data / "traces/claude_code_log/test/test_data/representative_messages.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    said = [line["message"] for line in lines if line["type"] in ("user", "assistant")]
+    messages_logged = [line["message"] for line in lines if line["type"] in ("user", "assistant")]
     ((messages,),) = built[0].rows(
         f"select messages from stg_traces__spans where example_id = '{H('example', 'traces', 'code', 'test_session')}'"
     )
-    assert len(messages) == len(said) == 11
-    texts = ["".join(b.get("text") or b.get("content") or "" for b in m["content"]) for m in said]
+    assert len(messages) == len(messages_logged) == 11
+    texts = ["".join(b.get("text") or b.get("content") or "" for b in m["content"]) for m in messages_logged]
     assert [m["content"] or "" for m in messages] == texts
     assert Counter(m["role"] for m in messages) == {"user": 4, "assistant": 5, "tool": 2}
 

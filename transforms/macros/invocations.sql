@@ -39,7 +39,7 @@
 {%- endmacro %}
 
 
-{#- The same as lake.workspace.pins_digest. -#}
+{#- The same as lake.releases.workspace.pins_digest. -#}
 {% macro pins_digest() -%}
     select left(sha256(string_agg(
         strlen(name || ' ' || coalesce(cast(version as varchar), '')) || ':'
