@@ -27,6 +27,7 @@ MAX_RECORD = 128 << 20  # a longer record is a reject
 KEPT = 1 << 20  # of a longer one, the bytes that its reject keeps
 LONGEST_KEY = 1 << 20
 BOM = b"\xef\xbb\xbf"
+WHITE_SPACE = b" \t\r\n"
 
 Bounds = NDArray[np.int64]
 
@@ -352,24 +353,19 @@ def checked(data: bytes, starts: Bounds, ends: Bounds, number: int, skip_empty: 
         number: position of the first.
         skip_empty: name under which records of white space alone are counted instead; None: they are problems.
     """
-    starts, ends = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
-    array = np.frombuffer(data, np.uint8)
-    problems = np.zeros(len(starts), np.uint8)
-    json_scan.check_all(array, starts, ends, len(starts), np.zeros(json_scan.MAX_DEPTH, np.uint8), problems)
-    positions: Sequence[int] = range(number, number + len(starts))
-    skipped: Counter[str] = Counter()
-    if skip_empty is not None and problems.any():
-        blank = np.zeros(len(starts), np.bool_)
-        json_scan.empty(array, starts, ends, len(starts), blank)
-        if blank.any():
-            skipped[skip_empty] = int(blank.sum())
-            positions = (np.flatnonzero(~blank) + number).tolist()
-            starts, ends, problems = starts[~blank], ends[~blank], problems[~blank]
     payloads = [data[s:e] for s, e in zip(starts.tolist(), ends.tolist(), strict=True)]
+    problems = json_scan.find_problems(payloads)
+    positions: Sequence[int] = range(number, number + len(payloads))
+    skipped: Counter[str] = Counter()
+    blank = {i for i in problems if not payloads[i].strip(WHITE_SPACE)} if skip_empty is not None else set()
+    if skip_empty is not None and blank:
+        skipped[skip_empty] = len(blank)
+        kept = [i for i in range(len(payloads)) if i not in blank]
+        problems = {new: problems[old] for new, old in enumerate(kept) if old in problems}
+        positions, payloads = [number + i for i in kept], [payloads[i] for i in kept]
     block = Block(payloads, positions, skipped=skipped)
-    for index in np.flatnonzero(problems).tolist():
-        block.problems[index] = f"not JSON: {json_scan.PROBLEMS[int(problems[index])]}"
-    if len(starts):
+    block.problems = {index: f"not JSON: {reason}" for index, reason in problems.items()}
+    if payloads:
         _mark_not_utf8(block, data[int(starts[0]) : int(ends[-1])])
     _mark_too_long(block)
     return block

@@ -7,6 +7,7 @@ import csv
 import datetime
 import gzip
 import io
+import itertools
 import json
 import lzma
 import random
@@ -80,6 +81,48 @@ def test_what_is_json_is_what_a_strict_parser_reads(value: Any, edits: list[tupl
     whole = bytes(data)
     block = containers.checked(whole, np.array([0]), np.array([len(whole)]), 1)
     assert (not block.problems) == strict(whole)
+
+
+TOKENS = (
+    b"{", b"}", b"[", b"]", b":", b",", b" ", b'"a"', b'"\\ud800"', b'"\\ud83d\\ude00"', b'"\\x"', b'"\n"', b"1", b"0",
+    b"-", b"+", b".", b"e", b"NaN", b"null", b"\0",
+)  # fmt: skip
+
+
+def test_every_short_row_of_tokens_is_json_where_a_strict_parser_says_so() -> None:
+    rows = [b"".join(tokens) for length in range(5) for tokens in itertools.product(TOKENS, repeat=length)]
+    accepted = set(range(len(rows))) - set(json_scan.find_problems(rows))
+    assert accepted == {i for i, row in enumerate(rows) if strict(row)}
+    assert rows.index(b'["\\ud800"]') in accepted  # JSON by RFC 8259, and refused by msgspec
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (b"", "ends before its JSON value is complete"),
+        (b'{"a": "b', "ends before its JSON value is complete"),
+        (b"NaN", "a value was expected"),
+        (b"[1, Infinity]", "a value was expected"),
+        (b"[1,]", "a value was expected"),
+        (b"[.5]", "a value was expected"),
+        (b"[+1]", "a value was expected"),
+        (b'{"a": 1,}', "a key in double quotes was expected"),
+        (b'"a\tb"', "a control character or line end stands in a string"),
+        (b'"\\x41"', "an escape in a string is none of JSON"),
+        (b'["\\ud80"]', "an escape in a string is none of JSON"),
+        (b"{'a': 1}", "a key in double quotes was expected"),
+        (b'{"a" 1}', "':' was expected after a key"),
+        (b"[01]", "',' or a closing bracket was expected"),
+        (b"[1.]", "a number is none of JSON"),
+        (b"1 2", "something follows the JSON value"),
+        (b"\xef\xbb\xbf1", "a value was expected"),
+        (b'"\\ud800"', None),
+        (b'{"\\udfff\\ud800": 1e99999}', None),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, None),
+    ],
+)
+def test_what_is_no_json_is_refused_with_the_reason_and_unusual_json_is_not(record: bytes, reason: str | None) -> None:
+    assert json_scan.find_problems([b"{}", record, b"[]"]) == ({1: reason} if reason else {})
 
 
 @settings(max_examples=150, deadline=None)
