@@ -6,12 +6,9 @@ Where somebody else commits meanwhile, nothing is compacted: the next landing co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from lake.storage import table
+from lake.storage import parquet, table
 
 SMALL_BYTES = 16 << 20
 AT_LEAST = 8  # small files before it is worth a commit
@@ -53,19 +50,10 @@ def join_small_files(uri: str) -> bool:
     small = small_files(base.files) if base else []
     if base is None or not small:
         return False
-    new = table.write(uri, base.schema, _batches(small))
+    new = table.write(uri, base.schema, parquet.read_batches(small))
     try:
         table.commit(base, new, removes=small, note={"purpose": "small files joined"})
     except table.CommitConflict:
-        filesystem, _ = table.filesystem_of(uri)
-        for written in new:
-            filesystem.delete_file(table.filesystem_of(written.path)[1])
+        parquet.delete_files(new)
         return False
     return True
-
-
-def _batches(files: list[str]) -> Iterator[pa.RecordBatch]:
-    for file in files:
-        filesystem, path = table.filesystem_of(file)
-        with filesystem.open_input_file(path) as source:
-            yield from pq.ParquetFile(source).iter_batches(batch_size=1024)

@@ -7,7 +7,8 @@ data is held against the canonical schema first. Part of the write path of `lake
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
@@ -257,3 +258,27 @@ def filesystem_of(uri: str) -> tuple[pyarrow.fs.FileSystem, str]:
 
     filesystem, folder = fsspec.core.url_to_fs(uri)
     return pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(filesystem)), folder
+
+
+def read_batches(
+    paths: Iterable[str], columns: Sequence[str] | None = None, rows: int = 1024
+) -> Iterator[pa.RecordBatch]:
+    """Read the rows of a table's files, one file after the other; memory is one row group.
+
+    Args:
+        paths: absolute paths or URLs, as `Snapshot.files` has them.
+        columns: only these, default all.
+        rows: at most so many in a batch.
+    """
+    for path in paths:
+        filesystem, where = filesystem_of(path)
+        with filesystem.open_input_file(where) as source:
+            yield from pq.ParquetFile(source).iter_batches(batch_size=rows, columns=columns)
+
+
+def delete_files(files: Iterable[NewFile]) -> None:
+    """Delete files that were written and are not committed; one that is gone already is no error."""
+    for file in files:
+        filesystem, where = filesystem_of(file.path)
+        with suppress(FileNotFoundError):
+            filesystem.delete_file(where)
