@@ -6,6 +6,7 @@ paths are written relative to it, so that a copy of the folder elsewhere is the 
 
 from __future__ import annotations
 
+import dataclasses
 import glob
 import os
 import unicodedata
@@ -28,11 +29,20 @@ class InputFile:
         where: absolute path, or URL.
         size: bytes as it lies, or None where the server does not say.
         named: given by itself, not found in a folder or by a glob.
+        root: root of its source, as this landing has it; empty until `place_below_roots`.
+        path: its path below the root, as `_below` writes it.
     """
 
     where: str
     size: int | None
     named: bool = False
+    root: str = ""
+    path: str = ""
+
+    @property
+    def natural_key(self) -> str:
+        """The natural key of a document file: its address on the web, else its path below the root."""
+        return self.where if self.where.startswith(("http://", "https://")) else self.path
 
     def open(self) -> BinaryIO:
         """Open the file for reading."""
@@ -57,21 +67,21 @@ def find(paths: Sequence[str | os.PathLike[str]], leave_out: str) -> list[InputF
     Raises:
         UsageError: a path means nothing.
     """
-    found: dict[str, InputFile] = {}
+    by_place: dict[str, InputFile] = {}
     for path in paths:
-        some = list(_find_url(str(path)) if is_url(str(path)) else _find_local(str(path), leave_out))
-        if not some:
+        files = list(_find_url(str(path)) if is_url(str(path)) else _find_local(str(path), leave_out))
+        if not files:
             raise UsageError(
                 f"{path} names no file; expected a file, a folder with files, a glob or a URL. Look at it."
             )
-        for place in some:
-            if place.where not in found or place.named:
-                found[place.where] = place
-    return sorted(found.values(), key=lambda p: p.where)
+        for file in files:
+            if file.where not in by_place or file.named:
+                by_place[file.where] = file
+    return sorted(by_place.values(), key=lambda file: file.where)
 
 
 def _find_local(path: str, lake: str) -> Iterator[InputFile]:
-    path = os.path.abspath(os.path.expanduser(path))
+    path = _absolute(path)
     if Path(path).is_file():
         yield InputFile(path, os.path.getsize(path), named=True)
     elif Path(path).is_dir():
@@ -151,34 +161,33 @@ def _filesystem(url: str) -> tuple[Any, str]:
         raise UsageError(f"{url}: {error}. Pass a path, or a URL of a protocol that fsspec knows.") from error
 
 
-def first_root(paths: Sequence[str | os.PathLike[str]], files: Sequence[InputFile]) -> str:
+def _first_root(paths: Sequence[str | os.PathLike[str]], files: Sequence[InputFile]) -> str:
     """Return the root of a source that lands for the first time: the folder given, or the deepest common one."""
     given = [str(p) for p in paths]
-    folders = [file.where.rsplit("/", 1)[0] for file in files]
-    if not any(c in p for p in given for c in MAGIC):
-        folders = []
-        for path in given:
-            whole = path.rstrip("/") if is_url(path) else os.path.abspath(os.path.expanduser(path))
-            is_file = any(p.named and p.where == whole for p in files)
-            folders.append(whole.rsplit("/", 1)[0] if is_file else whole)
-    parts = [f.split("/") for f in folders]
+    if any(c in path for path in given for c in MAGIC):
+        folders = [file.where.rsplit("/", 1)[0] for file in files]
+    else:
+        alone = {file.where for file in files if file.named}
+        wholes = [path.rstrip("/") if is_url(path) else _absolute(path) for path in given]
+        folders = [whole.rsplit("/", 1)[0] if whole in alone else whole for whole in wholes]
     common = []
-    for level in zip(*parts, strict=False):
-        if len(set(level)) > 1:
+    for names in zip(*(folder.split("/") for folder in folders), strict=False):
+        if len(set(names)) > 1:
             break
-        common.append(level[0])
+        common.append(names[0])
     return "/".join(common) or "/"
 
 
-def normal_root(root: str | os.PathLike[str]) -> str:
+def _absolute(path: str | os.PathLike[str]) -> str:
+    return os.path.abspath(os.path.expanduser(str(path)))
+
+
+def _normal_root(root: str | os.PathLike[str]) -> str:
     """Return a root as it is recorded: an absolute path or a URL, without a slash at its end."""
-    text = str(root)
-    if is_url(text):
-        return text.rstrip("/")
-    return os.path.abspath(os.path.expanduser(text))
+    return str(root).rstrip("/") if is_url(str(root)) else _absolute(root)
 
 
-def below(where: str, root: str) -> str | None:
+def _below(where: str, root: str) -> str | None:
     """Return a file's path below a root (`/`, NFC, no compression suffix), or None if it lies elsewhere.
 
     A byte of a name that is no UTF-8 is written `\\xe9`: paths are texts in the tables.
@@ -190,34 +199,36 @@ def below(where: str, root: str) -> str | None:
     return unicodedata.normalize("NFC", without_suffix(text))
 
 
-def choose_root(
-    given: str | os.PathLike[str] | None, recorded: Sequence[str], paths: Sequence[str | os.PathLike[str]],
-    files: Sequence[InputFile], source: str,
-) -> dict[str, str]:  # fmt: skip
-    """Find the root of each file.
+def place_below_roots(
+    files: Sequence[InputFile], given: str | os.PathLike[str] | None, recorded: Sequence[str],
+    paths: Sequence[str | os.PathLike[str]], source: str,
+) -> list[InputFile]:  # fmt: skip
+    """Find the root of each file, and its path below it.
 
     Args:
+        files: the files found.
         given: `--root`.
         recorded: roots of the source's earlier landings, the latest first.
-        paths: as they were given.
-        files: the files found.
+        paths: as they were given; they tell the root of a source that lands for the first time.
         source: for the message.
 
     Returns:
-        Each file's root.
+        The files in the same order, with root and path.
 
     Raises:
-        SourceError: a file lies outside.
+        SourceError: a file lies outside every root.
     """
-    roots = [normal_root(given)] if given is not None else list(recorded) or [first_root(paths, files)]
-    chosen = {}
+    roots = [_normal_root(given)] if given is not None else list(recorded) or [_first_root(paths, files)]
+    placed = []
     for file in files:
-        root = next((r for r in roots if below(file.where, r) is not None), None)
+        below = ((root, _below(file.where, root)) for root in roots)
+        root, path = next(((r, p) for r, p in below if p is not None), (None, ""))
         if root is None:
-            where = "the place given with --root" if given is not None else f"where source {source!r} lay before"
+            expected = "the place given with --root" if given is not None else f"where source {source!r} lay before"
             raise SourceError(
-                f"{file.where} lies outside {', '.join(roots)}, {where}. If the source has moved, "
+                f"{file.where} lies outside {', '.join(roots)}, {expected}. If the source has moved, "
                 f"say where its root lies now with --root DIR; else land it under another --source."
             )
-        chosen[file.where] = root
-    return chosen
+        # A URL that ends in a slash is its own root, with no path below it.
+        placed.append(dataclasses.replace(file, root=root, path=path or file.where))
+    return placed

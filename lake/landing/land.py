@@ -2,39 +2,29 @@
 
     summary = land(["logs/"], "traces", "support-bot", license="CC-BY-4.0")
 
-Files are read and hashed once (twice where one of the same size has landed, which may be the same), in a thread that
-also cuts and checks records and gives them ids; known ids and Arrow rows are worked out here, Parquet in a third
-thread. 250 MB of chat records: see tests/bench/bench_land.py.
+Three threads: one reads, hashes and cuts files and gives records their ids (`reading`); this one works out what is new
+and makes Arrow rows (`loader`); one writes Parquet (`batches`). They share nothing that two of them write. 240 MB of
+chat records: see tests/bench/bench_land.py.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import os
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from lake.config import check_kind, lake_paths
 from lake.errors import FormatError, UsageError
-from lake.landing.batches import Landing
-from lake.landing.inputs import InputFile, below, choose_root, find
+from lake.landing.inputs import InputFile, find, place_below_roots
 from lake.landing.ledger import Ledger, options_json
-from lake.landing.recognition import recognise_file
-from lake.landing.records import Facts, FileRun, Identified, blocks, identify
-from lake.landing.streams import Stream
-from lake.sources import Format, format_named, formats
+from lake.landing.loader import Loader
+from lake.landing.reading import Progress, Reader, read_ahead
+from lake.landing.records import Facts, Identified
+from lake.landing.results import Counts, FileEnd, FileResult
+from lake.sources import format_named
 from lake.storage import compact
-
-SMALL = 8 << 20  # a file up to this is read at once, and hashed before it is parsed
-AHEAD = 32 << 20  # bytes of records that the reading thread may be ahead
-
-Progress = Callable[[int, int, str], None]  # bytes of input done, bytes in all, path
 
 
 @dataclass(frozen=True)
@@ -125,198 +115,51 @@ def land(
     if not source or not source.strip():
         raise UsageError("--source is empty; expected a name, such as support-bot. Pass one.")
     named = format_named(format, kind) if format else None
-    where = lake_paths(home)
-    facts = Facts(kind, source, license, options_json(options))
-    ledger = Ledger(where, facts)
+    lake = lake_paths(home)
+    ledger = Ledger(lake, Facts(kind, source, license, options_json(options)))
     ledger.load()
-    found = find(paths, where.home)
-    roots = choose_root(root, ledger.roots, paths, found, source)
-    runs = [FileRun(p, roots[p.where], below(p.where, roots[p.where]) or p.where) for p in found]
-    landing = Landing(ledger, amend)
-    reader = Reader(runs, ledger, named, amend, progress)
+    files = place_below_roots(find(paths, lake.home), root, ledger.roots, paths, source)
+    reader = Reader(files, ledger, named, amend, progress)
+    loader = Loader(ledger, amend)
     try:
-        for item in ahead(reader.events()):
-            if isinstance(item, Identified):
-                landing.take(item)
+        for event in read_ahead(reader.events()):
+            if isinstance(event, Identified):
+                loader.take(event)
             else:
-                _stop_at_stranger(item, found)
-                landing.close(item)
-        landing.commit()
+                _check_recognised(event, files)
+                loader.end(event)
+        loader.commit()
     except BaseException:
-        landing.abort()
+        loader.abort()
         raise
     for name in ("landings", "rejects", kind):
-        compact.join_small_files(where.table("raw", name))
-    return _summary(landing.finished, time.monotonic() - started)
+        compact.join_small_files(lake.table("raw", name))
+    return _summary(loader.results, time.monotonic() - started)
 
 
-def _stop_at_stranger(run: FileRun, found: list[InputFile]) -> None:
-    """A file that is not recognised is an error when it was named alone; in a folder it is listed."""
-    if run.state == "unrecognised" and len(found) == 1 and found[0].named:
-        raise FormatError(f"{run.place.where} is of no known format: {run.detail}. Name one with --format.")
+def _check_recognised(end: FileEnd, files: list[InputFile]) -> None:
+    """Stop if a file that was named alone is not recognised; one of a folder is listed in the summary."""
+    if end.state == "unrecognised" and len(files) == 1 and files[0].named:
+        raise FormatError(f"{end.file.where} is of no known format: {end.detail}. Name one with --format.")
 
 
-def _summary(runs: list[FileRun], seconds: float) -> Summary:
-    strangers = tuple((r.path, r.detail or "") for r in runs if r.state == "unrecognised")
-    if runs and len(strangers) == len(runs):
+def _summary(results: list[FileResult], seconds: float) -> Summary:
+    unrecognised = tuple((r.end.file.path, r.end.detail or "") for r in results if r.end.state == "unrecognised")
+    if results and len(unrecognised) == len(results):
+        path, detail = unrecognised[0]
         raise FormatError(
-            f"none of {len(runs)} files is of a known format, the first, {strangers[0][0]}: {strangers[0][1]}. "
+            f"none of {len(results)} files is of a known format, the first, {path}: {detail}. "
             "Look at them with `lake sql 'select path, detail from raw.landings'`, or name a format with --format."
         )
+    counts = Counts.total(result.counts for result in results)
     return Summary(
-        read=sum(r.read for r in runs),
-        landed=sum(r.landed for r in runs),
-        already=sum(r.already for r in runs),
-        rejected=sum(r.rejected for r in runs),
-        skipped=sum(r.skipped.total() for r in runs),
-        bytes=sum(r.bytes for r in runs),
+        read=counts.read,
+        landed=counts.landed,
+        already=counts.already,
+        rejected=counts.rejected,
+        skipped=counts.skipped.total(),
+        bytes=sum(result.end.bytes for result in results),
         seconds=round(seconds, 3),
-        files=len(runs),
-        unrecognised=strangers,
+        files=len(results),
+        unrecognised=unrecognised,
     )
-
-
-class Reader:
-    """Reads files in order: recognises them, cuts them into blocks, gives records their ids."""
-
-    def __init__(
-        self, runs: list[FileRun], ledger: Ledger, named: Format | None, amend: bool, progress: Progress | None
-    ) -> None:
-        self.runs = runs
-        self.ledger = ledger
-        self.named = named
-        self.amend = amend
-        self.progress = progress
-        self.done_bytes = 0
-        self.all_bytes = sum(r.place.size or 0 for r in runs)
-
-    def events(self) -> Iterator[Identified | FileRun]:
-        """Yield the blocks of each file, then the file itself."""
-        for run in self.runs:
-            begin = self.done_bytes
-            try:
-                raw = self._opened(run)
-            except OSError as error:
-                run.state, run.detail = "unrecognised", f"cannot be read: {error}"
-                yield run
-                continue
-            if raw is not None:
-                with Stream(raw, self._seen(run)) as stream:
-                    yield from self._read(run, stream)
-            self.done_bytes = begin + run.bytes
-            self._tell(run)
-            yield run
-
-    def _opened(self, run: FileRun) -> BinaryIO | None:
-        """Open a file, or settle it without parsing if it was landed before."""
-        size = run.place.size
-        raw = run.place.open()
-        run.bytes = size or 0
-        if size is not None and size <= SMALL:
-            with raw:
-                data = raw.read()
-            run.sha256, run.bytes = hashlib.sha256(data).hexdigest(), len(data)
-            return None if self._is_done(run) else cast(BinaryIO, io.BytesIO(data))
-        if size in self.ledger.sizes:
-            with raw:
-                run.sha256 = hashlib.file_digest(cast(io.BufferedReader, raw), "sha256").hexdigest()
-            if self._is_done(run):
-                return None
-            raw = run.place.open()
-        return raw
-
-    def _is_done(self, run: FileRun) -> bool:
-        row = self.ledger.done(run.sha256, run.path, self.named.name if self.named else None, self.amend)
-        if row is None:
-            return False
-        run.format, run.state = formats()[row["format"]], "done"
-        run.first_id, run.last_id, run.read = row["first_id"], row["last_id"], row["read"]
-        run.skipped.update(_json_counts(row["skipped"]))
-        run.already = run.read - run.skipped.total()
-        return True
-
-    def _read(self, run: FileRun, stream: Stream) -> Iterator[Identified]:
-        facts = self.ledger.facts
-        reading = recognise_file(stream, run.path, facts.kind, self.named)
-        if reading.format is None:
-            run.state, run.detail = "unrecognised", reading.detail
-        else:
-            run.format, run.state = reading.format, "open"
-            for block in blocks(run, reading, stream):
-                _check_text(block, facts.kind)
-                yield identify(run, block, facts.kind, facts.source)
-            run.state = "done"
-        run.sha256 = stream.sha256()
-        run.bytes = stream.taken
-
-    def _seen(self, run: FileRun) -> Callable[[bytes], None]:
-        def seen(piece: bytes) -> None:
-            self.done_bytes += len(piece)
-            self._tell(run)
-
-        return seen
-
-    def _tell(self, run: FileRun) -> None:
-        if self.progress is not None:
-            self.progress(self.done_bytes, max(self.all_bytes, self.done_bytes), run.path)
-
-
-def _check_text(block: Any, kind: str) -> None:
-    """Only raw.web holds bytes; elsewhere what is no UTF-8 text is a reject."""
-    if kind == "web":
-        return
-    for index, payload in enumerate(block.payloads):
-        if index not in block.problems and not payload.isascii():
-            try:
-                payload.decode()
-            except UnicodeDecodeError as error:
-                block.problems[index] = f"not UTF-8: {error.reason} at byte {error.start}"
-
-
-def _json_counts(text: str) -> dict[str, int]:
-    return cast(dict[str, int], json.loads(text))
-
-
-def ahead(events: Iterator[Identified | FileRun]) -> Iterator[Identified | FileRun]:
-    """Run an iterator in a thread, some megabytes ahead of its reader."""
-    ready: deque[tuple[Any, int]] = deque()
-    turn = threading.Condition()
-    state = {"bytes": 0, "stop": False}
-
-    def run() -> None:
-        last: Any = None
-        try:
-            for event in events:
-                size = sum(map(len, event.block.payloads)) + 512 if isinstance(event, Identified) else 512
-                with turn:
-                    turn.wait_for(lambda: state["bytes"] < AHEAD or state["stop"])
-                    if state["stop"]:
-                        return
-                    ready.append((event, size))
-                    state["bytes"] += size
-                    turn.notify_all()
-        except BaseException as error:
-            last = error
-        with turn:
-            ready.append((last, -1))
-            turn.notify_all()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        while True:
-            with turn:
-                turn.wait_for(lambda: bool(ready))
-                event, size = ready.popleft()
-                state["bytes"] -= max(size, 0)
-                turn.notify_all()
-            if size < 0:
-                if event is not None:
-                    raise event
-                return
-            yield event
-    finally:
-        with turn:
-            state["stop"] = True
-            turn.notify_all()
-        thread.join()

@@ -1,8 +1,4 @@
-"""What a source has landed before: its files, roots, options, and the ids of its records.
-
-Ids are looked up by reading the id column of the raw table's files (32 bytes a record) and keeping what is asked for,
-so memory follows the question and not the lake.
-"""
+"""What a source has landed before: its files, roots and options."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lake import schema
 from lake.config import LakePaths
@@ -22,81 +17,34 @@ from lake.errors import SourceError
 from lake.landing.records import Facts
 from lake.sources import formats
 from lake.storage import table
-from lake.storage.parquet import filesystem_of
+from lake.storage.parquet import read_batches
 
 
-def rows_of(
-    state: table.Snapshot | None,
-    columns: list[str],
-    equal: Mapping[str, str],
-    ids: tuple[str, list[str]] | None = None,
-    files: Iterable[str] | None = None,
+def rows_where(
+    files: Iterable[str], columns: list[str], equal: Mapping[str, str], among: tuple[str, list[str]] | None = None
 ) -> pa.Table:
     """Read rows of a table's files, batch by batch, keeping those that are asked for.
 
     pyarrow.dataset would do it too; its import costs half a second, for it takes pandas along.
 
     Args:
-        state: the table's version, None for no table.
+        files: paths or URLs.
         columns: columns to return.
         equal: columns that must have a value.
-        ids: a column, and the values that count in it.
-        files: only these of the files.
+        among: a column, and the values that count in it.
     """
-    wanted = pa.array(ids[1], pa.string()) if ids else None
-    found: list[pa.RecordBatch] = []
-    for path in (state.files if files is None else files) if state else ():
-        filesystem, where = filesystem_of(path)
-        with filesystem.open_input_file(where) as source:
-            read = list(dict.fromkeys([*columns, *equal]))
-            for batch in pq.ParquetFile(source).iter_batches(batch_size=65_536, columns=read):
-                masks = [pc.equal(batch[name], value) for name, value in equal.items()]
-                if ids:
-                    masks.append(pc.is_in(batch[ids[0]], wanted))
-                mask = functools.reduce(pc.and_, masks)
-                if mask.true_count:
-                    found.append(batch.select(columns).filter(mask))
-    if not found:
+    values = pa.array(among[1], pa.string()) if among else None
+    kept: list[pa.RecordBatch] = []
+    for batch in read_batches(files, list(dict.fromkeys([*columns, *equal])), rows=65_536):
+        masks = [pc.equal(batch[name], value) for name, value in equal.items()]
+        if among:
+            masks.append(pc.is_in(batch[among[0]], values))
+        mask = functools.reduce(pc.and_, masks)
+        if mask.true_count:
+            kept.append(batch.select(columns).filter(mask))
+    if not kept:
         return pa.table({name: pa.array([], pa.string()) for name in columns})
-    return pa.Table.from_batches(found)
-
-
-@dataclass
-class Known:
-    """The ids of one table, on the version that the next commit is worked out on.
-
-    Attributes:
-        uri: the table.
-        schema: its contract's.
-        id_column: record_id or reject_id.
-        facts: kind and source asked for.
-        base: the version.
-    """
-
-    uri: str
-    schema: pa.Schema
-    id_column: str
-    facts: Facts
-    base: table.Snapshot | None = None
-
-    def among(self, ids: list[str], files: Iterable[str] | None = None) -> pa.Table:
-        """Return those of some ids that the table has, with their licence and options if it is the records' table.
-
-        Args:
-            ids: ids to look for.
-            files: look in these files only.
-        """
-        is_records = self.id_column == "record_id"
-        columns = [self.id_column, *(["license", "options"] if is_records else [])]
-        if not ids:
-            return rows_of(None, columns, {})
-        return rows_of(self.base, columns, {"source": self.facts.source}, (self.id_column, ids), files)
-
-    def move_on(self) -> list[str]:
-        """Take the newest version as base; return the files that are new in it."""
-        before = set(self.base.files) if self.base else set()
-        self.base = table.create(self.uri, self.schema)
-        return [f for f in self.base.files if f not in before]
+    return pa.Table.from_batches(kept)
 
 
 @dataclass
@@ -121,16 +69,28 @@ class Ledger:
     def _ours(self) -> dict[str, str]:
         return {"kind": self.facts.kind, "source": self.facts.source}
 
-    def load(self) -> None:
-        """Read raw.landings."""
-        state = table.snapshot(self.paths.table("raw", "landings"))
-        columns = schema.writer_schema(self.paths.project, "raw/landings")
+    def columns(self, name: str) -> pa.Schema:
+        """Return the schema that a raw table is written in: that of the project's contract.
+
+        Raises:
+            ContractError: landing cannot fill the table, or one of another schema lies there.
+        """
+        columns = schema.writer_schema(self.paths.project, f"raw/{name}")
+        state = table.snapshot(self.paths.table("raw", name))
         if state is not None:
             table.check_schema(state, columns)
-        rows = rows_of(state, columns.names, self._ours)
+        return columns
+
+    def _files(self, name: str) -> tuple[str, ...]:
+        state = table.snapshot(self.paths.table("raw", name))
+        return state.files if state else ()
+
+    def load(self) -> None:
+        """Read raw.landings."""
+        rows = rows_where(self._files("landings"), self.columns("landings").names, self._ours)
         if rows.num_rows:
             rows = rows.sort_by([("landed_at", "descending")])
-            rows = rows.filter(pc.equal(rows["state"], "done"))  # a folder of strangers settles no root
+            rows = rows.filter(pc.equal(rows["state"], "done"))  # only recognised files fix the root
         self.roots = list(dict.fromkeys(rows["root"].to_pylist()))
         for row in rows.to_pylist():
             self._done.setdefault(row["sha256"], []).append(row)
@@ -165,7 +125,12 @@ class Ledger:
         return None
 
     def differ(self, path: str, before: str) -> SourceError:
-        """Say that records are there with other facts."""
+        """Say that records are there with other facts.
+
+        Args:
+            path: the file, or how many of its records.
+            before: their licence and options, as JSON.
+        """
         return SourceError(
             f"records of {path} are already in source {self.facts.source!r} with {before}; this landing says "
             f"{self.facts.together}. Pass the same options, or --amend to let the new ones count from now on."
@@ -175,7 +140,7 @@ class Ledger:
         """Return those of some known records whose present licence and options are not this landing's.
 
         Args:
-            known: record_id, license, options, as `Known.among` gives them.
+            known: record_id, license, options, as `TableIds.among` gives them.
 
         Returns:
             record_id to its present facts, as JSON.
@@ -184,25 +149,24 @@ class Ledger:
         ours = (self.facts.license, self.facts.options)
         if not amended:
             same = pc.equal(known["options"], self.facts.options)
-            license_ = known["license"]
-            same_license = pc.is_null(license_) if ours[0] is None else pc.fill_null(pc.equal(license_, ours[0]), False)
+            column = known["license"]
+            same_license = pc.is_null(column) if ours[0] is None else pc.fill_null(pc.equal(column, ours[0]), False)
             known = known.filter(pc.invert(pc.and_(same, same_license)))
-        found = {}
+        others = {}
         for row in known.to_pylist():
             present = amended.get(row["record_id"], (row["license"], row["options"]))
             if present != ours:
-                found[row["record_id"]] = Facts("", "", *present).together
-        return found
+                others[row["record_id"]] = Facts("", "", *present).together
+        return others
 
-    def amend(self, facts_of: Mapping[str, Facts]) -> None:
-        """Remember amendments that were committed."""
-        for record_id, facts in facts_of.items():
-            self._amendments()[record_id] = (facts.license, facts.options)
+    def amend(self, record_ids: Iterable[str]) -> None:
+        """Remember that records were amended to this landing's facts."""
+        self._amendments().update(dict.fromkeys(record_ids, (self.facts.license, self.facts.options)))
 
     def _amendments(self) -> dict[str, tuple[str | None, str]]:
         if self._amended is None:
-            state = table.snapshot(self.paths.table("raw", "amendments"))
-            rows = rows_of(state, ["record_id", "license", "options", "amended_at"], self._ours)
+            columns = ["record_id", "license", "options", "amended_at"]
+            rows = rows_where(self._files("amendments"), columns, self._ours)
             ordered = rows.sort_by("amended_at").to_pylist() if rows.num_rows else []
             self._amended = {r["record_id"]: (r["license"], r["options"]) for r in ordered}
         return self._amended

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from lake.landing import batches, containers
+from lake.landing import commits, containers, loader
 from lake.landing.land import land
 from lake.storage import table
 
@@ -34,7 +34,8 @@ def land_in_small_batches(
     home: str, kind: str, root: str, paths: list[str], gate: str | None, said: Connection
 ) -> None:
     """Land with batches so small that many commits meet; runs in a process of its own."""
-    batches.BATCH_BYTES, batches.LOOKUP_BYTES, containers.CHUNK = 12_000, 4_000, 3_000
+    loader.BATCH_BYTES, loader.LOOKUP_BYTES, containers.CHUNK = 12_000, 4_000, 3_000
+    commits.REJECTS_BYTES = 12_000
     said.send("ready")
     while gate is not None and not Path(gate).exists():
         pass

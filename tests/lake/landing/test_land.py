@@ -19,13 +19,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import lake.landing.land as land_module
 from lake.errors import FormatError, SourceError, UsageError
 from lake.identity import H
-from lake.landing import streams
+from lake.landing import reading, streams
+from lake.landing.blocks import moment
 from lake.landing.inputs import InputFile
 from lake.landing.land import Summary, land
-from lake.landing.records import moment
 from lake.sources.warc import warc_date
 from tests.lake.landing.landed import content, rows
 
@@ -212,7 +211,7 @@ def test_options_that_differ_stop_and_amend_lets_the_new_ones_count(put: Lander,
         put(grown, license="MIT", options=options)
 
 
-def test_in_a_folder_a_stranger_is_listed_and_alone_it_is_an_error(put: Lander, home: Path, tmp_path: Path) -> None:
+def test_an_unrecognised_file_is_listed_in_a_folder_and_an_error_alone(put: Lander, home: Path, tmp_path: Path) -> None:
     strange = {"x.jsonl": chat("a"), "y.json": b'{"colour": "red"}', "z.bin": b"\x00\x01\x02", "empty.jsonl": b""}
     summary = put(strange)
     assert (summary.files, [p for p, _ in summary.unrecognised]) == (4, ["empty.jsonl", "y.json", "z.bin"])
@@ -228,7 +227,7 @@ def test_in_a_folder_a_stranger_is_listed_and_alone_it_is_an_error(put: Lander, 
         land([tmp_path / "nowhere"], "traces", "s")
 
 
-def test_a_folder_of_strangers_settles_no_root(home: Path, tmp_path: Path) -> None:
+def test_only_recognised_files_fix_the_root(home: Path, tmp_path: Path) -> None:
     for name, data in (("wrong/x.bin", b"\x00\x01"), ("right/x.jsonl", chat("a"))):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_bytes(data)
@@ -273,7 +272,7 @@ def test_a_read_that_fails_is_no_end_of_the_file(home: Path, tmp_path: Path, mon
                 raise ConnectionResetError("reset by peer")
             return super().read(size)
 
-    monkeypatch.setattr(land_module, "SMALL", 0)
+    monkeypatch.setattr(reading, "SMALL", 0)
     monkeypatch.setattr(streams, "PIECE", 20_000)
     with monkeypatch.context() as patch:
         patch.setattr(InputFile, "open", lambda place: Flaky(place.where))
@@ -293,7 +292,7 @@ def test_a_span_id_with_half_a_surrogate_pair_lands(put: Lander, home: Path) -> 
 def test_tables_land_row_by_row_and_are_known_again(
     put: Lander, home: Path, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
-    monkeypatch.setattr(land_module, "SMALL", small)
+    monkeypatch.setattr(reading, "SMALL", small)
     out = pa.BufferOutputStream()
     pq.write_table(pa.table({"text": ["words of a page", "other words"]}), out)
     csv = b'text,n\r\nwords of a page,1\r\n\r\nonly one\r\n"broken" quote,2\r\nother words,3\r\n'
@@ -353,8 +352,8 @@ def test_many_batches_and_one_give_the_same_lake(tmp_path: Path, monkeypatch: py
         (tmp_path / f"in/{name}.jsonl").parent.mkdir(exist_ok=True)
         (tmp_path / f"in/{name}.jsonl").write_bytes(b"\n".join(lines if name == "a" else lines[:2000] + lines[:100]))
     one = land([tmp_path / "in"], "traces", "s", home=tmp_path / "one")
-    monkeypatch.setattr("lake.landing.batches.BATCH_BYTES", 25_000)
-    monkeypatch.setattr("lake.landing.batches.LOOKUP_BYTES", 8_000)
+    monkeypatch.setattr("lake.landing.loader.BATCH_BYTES", 25_000)
+    monkeypatch.setattr("lake.landing.loader.LOOKUP_BYTES", 8_000)
     monkeypatch.setattr("lake.landing.containers.CHUNK", 2_000)
     many = land([tmp_path / "in"], "traces", "s", home=tmp_path / "many")
     assert counts(one) == counts(many)
@@ -379,7 +378,7 @@ def test_small_files_of_a_table_are_compacted(put: Lander, home: Path) -> None:
 def test_a_commit_says_by_which_run_contract_and_commit_it_was_made(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lake.landing.batches.git_commit", lambda project: "0123abc")
+    monkeypatch.setattr("lake.landing.commits.git_commit", lambda project: "0123abc")
     (tmp_path / "a.jsonl").write_bytes(chat("hello") + b"\n")
     land([tmp_path / "a.jsonl"], "traces", "s", home=home)
     log = (home / "raw" / "traces" / "_delta_log" / "00000000000000000001.json").read_text().splitlines()

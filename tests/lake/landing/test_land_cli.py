@@ -41,7 +41,7 @@ def test_json_has_exactly_the_counts_and_rejects_are_no_error(home: Path, tmp_pa
     assert (code, [said[k] for k in list(said)[:6]]) == (0, [3, 1, 0, 1, 1, len(CHAT) + 9])
 
 
-def test_plain_output_says_the_sum_and_the_strangers(home: Path, tmp_path: Path) -> None:
+def test_plain_output_says_the_sum_and_the_files_not_recognised(home: Path, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/x.jsonl").write_bytes(CHAT)
     (tmp_path / "in/y.bin").write_bytes(b"\0\1")

@@ -1,0 +1,156 @@
+"""Blocks of a recognised file: its container's or its format's records, with keys and times read out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, BinaryIO, cast
+
+from lake.landing.containers import KEPT, MAX_RECORD, Block, too_long
+from lake.landing.inputs import InputFile
+from lake.landing.recognition import parsed
+from lake.landing.streams import Stream
+from lake.sources import Bad, Format, Row, Skip
+
+GATHER_ROWS, GATHER_BYTES = 1024, 4 << 20  # of one block
+
+Cut = Callable[[Stream], Iterator[Block]]
+
+
+def read_blocks(file: InputFile, format: Format, cut: Cut | None, stream: Stream) -> Iterator[Block]:
+    """Read the records of a recognised file.
+
+    Args:
+        file: the file.
+        format: what it was recognised as.
+        cut: how its records are cut, for JSON formats.
+        stream: at its beginning.
+    """
+    if format.identity == "document":
+        yield _document(file, format, stream)
+    elif cut is not None:
+        for block in cut(stream):
+            yield _refined(block, format)
+    else:
+        yield from _gathered(format, stream, file.path)
+
+
+def _document(file: InputFile, format: Format, stream: Stream) -> Block:
+    head = stream.peek(1 << 16)[: 1 << 16]
+    data = stream.read(MAX_RECORD + 1)
+    keys: list[str | None] = [file.natural_key]
+    if len(data) > MAX_RECORD:
+        size = len(data)
+        while piece := stream.read(1 << 20):
+            size += len(piece)
+        return Block([data[:KEPT]], [1], {0: too_long(size)}, {0: size}, natural_keys=keys)
+    block = Block([data], [1], natural_keys=keys, content_types=[format.content_type(head, file.path)])
+    if stream.broken is not None:
+        block.problems[0] = stream.broken
+    return block
+
+
+def _gathered(format: Format, stream: Stream, path: str) -> Iterator[Block]:
+    """Gather the rows of a format that cuts its own records to blocks."""
+    block, positions, size, last = _empty_block(), [], 0, None
+    for row in format.read(cast(BinaryIO, stream), path):
+        if isinstance(row, Skip):
+            block.skipped[row.type] += row.count
+            continue
+        last = row
+        _add(block, row)
+        positions.append(row.position)
+        size += len(row.payload)
+        if size >= GATHER_BYTES or len(positions) >= GATHER_ROWS:
+            block.positions = positions
+            yield block
+            block, positions, size = _empty_block(), [], 0
+    # Only at its end does a stream know that it breaks: what the format has left unread is passed.
+    if stream.read(1) or (stream.broken is not None and not isinstance(last, Bad)):
+        while stream.read(1 << 20):
+            pass
+        if stream.broken is not None and not isinstance(last, Bad):
+            _add(block, Bad(b"", stream.tell(), stream.broken))
+            positions.append(stream.tell())
+    block.positions = positions
+    yield block
+
+
+def _empty_block() -> Block:
+    return Block(natural_keys=[], content_types=[], observed=[])
+
+
+def _add(block: Block, row: Row | Bad) -> None:
+    """Add a row, at most MAX_RECORD long, to a block with all columns."""
+    index = len(block.payloads)
+    size, reason = len(row.payload), None
+    if isinstance(row, Bad):
+        size, reason = size if row.size is None else row.size, row.reason
+    elif size > MAX_RECORD:
+        reason = too_long(size)
+    payload = row.payload[:KEPT] if size > MAX_RECORD else row.payload
+    if reason is not None:
+        block.problems[index] = reason
+    if size != len(payload):
+        block.sizes[index] = size
+    block.payloads.append(payload)
+    assert block.natural_keys is not None and block.content_types is not None and block.observed is not None
+    block.natural_keys.append(None if isinstance(row, Bad) else row.natural_key)
+    block.content_types.append(None if isinstance(row, Bad) else row.content_type)
+    block.observed.append(None if isinstance(row, Bad) else row.observed_at)
+
+
+def _refined(block: Block, format: Format) -> Block:
+    """Cut records further, and read keys and times out of them, where the format has functions for it."""
+    split = format.optional("split")
+    if split is not None:
+        block = _split(block, split)
+    natural_key, observed_at = format.optional("natural_key"), format.optional("observed_at")
+    if natural_key is None and observed_at is None:
+        return block
+    keys: list[str | None] = []
+    times: list[datetime | None] = []
+    for index, payload in enumerate(block.payloads):
+        value = parsed(payload) if index not in block.problems else None
+        key = natural_key(value[0]) if natural_key and value else None
+        if natural_key and key is None and index not in block.problems:
+            block.problems[index] = "a span without ids: trace id and span id were expected"
+        # JSON may escape half of a surrogate pair, which no text of the tables can hold.
+        keys.append(None if key is None else key.encode("utf-8", "backslashreplace").decode())
+        times.append(moment(observed_at(value[0])) if observed_at and value else None)
+    block.natural_keys, block.observed = keys, times
+    return block
+
+
+def _split(block: Block, split: Callable[[bytes], Any]) -> Block:
+    """Cut each record with a format's function; one that it refuses becomes a problem."""
+    whole = Block(skipped=block.skipped)
+    positions = []
+    for index, payload in enumerate(block.payloads):
+        reason = block.problems.get(index)
+        parts = [payload]
+        if reason is None:
+            try:
+                parts = list(split(payload))
+            except (ValueError, RecursionError) as error:
+                reason = f"cannot be cut into its records: {error}"
+        for part in parts:
+            if reason is not None:
+                whole.problems[len(whole.payloads)] = reason
+            if index in block.sizes:
+                whole.sizes[len(whole.payloads)] = block.sizes[index]
+            whole.payloads.append(part)
+            positions.append(block.positions[index])
+    whole.positions = positions
+    return whole
+
+
+def moment(text: str | None) -> datetime | None:
+    """Read an ISO 8601 time; None where there is none, or none that can be read. Without a zone it is UTC."""
+    if not text:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):  # year 1 with a zone east of Greenwich is no time in UTC
+        return None
