@@ -6,19 +6,16 @@ A CSV cell stays the text that it is. A Parquet value becomes JSON where JSON ha
 
 from __future__ import annotations
 
-import base64
 import csv
-import datetime
-import decimal
 import io
 import json
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lake.json_values import exact_number, json_value
 from lake.landing.containers import BOM, KEPT, MAX_RECORD, Block, bad, skip_bom, too_long
 from lake.landing.streams import Stream
 
@@ -27,9 +24,9 @@ BLOCK_BYTES = 8 << 20
 DELIMITERS = ",\t;|"
 
 
-def canonical(value: Any) -> bytes:
+def _canonical(row: Any) -> bytes:
     """Return a row as JSON: one value, one text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str).encode()
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def csv_shape(head: bytes, path: str) -> tuple[str, list[str]] | None:
@@ -142,7 +139,7 @@ def _add_row(block: Block, row: list[str], header: list[str]) -> None:
         block.problems[index] = f"the row has {len(row)} cells; the header has {len(header)}"
     value: Any = row if index in block.problems else dict(zip(header, row, strict=True))
     try:
-        payload = canonical(value)
+        payload = _canonical(value)
     except UnicodeEncodeError:
         payload = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
         block.problems[index] = "not UTF-8"
@@ -169,7 +166,7 @@ def parquet_rows(stream: Stream) -> Iterator[Block]:
         for batch in file.iter_batches(batch_size=_rows_a_block(file.metadata)):
             block = Block([], range(number, number + batch.num_rows))
             for row in batch.to_pylist():
-                _add(block, canonical(jsonable(row)))
+                _add(block, _canonical(json_value(row, exact_number)))
             number += batch.num_rows
             yield block
     except (pa.ArrowException, OSError) as error:
@@ -181,20 +178,3 @@ def _rows_a_block(metadata: pq.FileMetaData) -> int:
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     longest = max((g.total_byte_size // g.num_rows for g in groups if g.num_rows), default=1)
     return max(1, min(ROWS, BLOCK_BYTES // max(longest, 1)))
-
-
-def jsonable(value: Any) -> Any:
-    """Turn what Arrow gives for a value into what JSON has."""
-    if isinstance(value, dict):
-        return {key: jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, decimal.Decimal | datetime.timedelta):
-        return str(value)
-    return value

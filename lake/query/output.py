@@ -5,21 +5,19 @@ Written by us and not by DuckDB, whose connection may write nothing.
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
 from lake.errors import UsageError
+from lake.json_values import json_value, usual_number
 
 if TYPE_CHECKING:
     from lake.query.query import Lake
@@ -50,24 +48,8 @@ def write(reader: pa.RecordBatchReader, form: str, out: Path | None) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: times in ISO 8601, bytes in base64, whole decimals as integers, NaN as null."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return str(value)
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [plain(v) for v in value]
-    if isinstance(value, tuple):
-        return [plain(v) for v in value]
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+    """Return a value as JSON has it, numbers as numbers where their digits allow it and NaN as null."""
+    return json_value(value, usual_number)
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[list[Any]]:
