@@ -101,8 +101,8 @@ class SortedBlock:
     """
 
     keep: list[bool]
-    new_rejects: list[int]
-    already: int
+    new_rejects: list[int] = field(default_factory=list)
+    already: int = 0
 
 
 class KnownRecords:

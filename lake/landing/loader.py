@@ -12,7 +12,7 @@ from collections import defaultdict
 from lake.landing.batches import Batch
 from lake.landing.commits import Committer
 from lake.landing.inputs import InputFile
-from lake.landing.known import KnownRecords, Lookup
+from lake.landing.known import KnownRecords, Lookup, SortedBlock
 from lake.landing.ledger import Ledger
 from lake.landing.records import Identified, record_rows, reject_row
 from lake.landing.results import Counts, FileEnd, FileResult
@@ -98,24 +98,27 @@ class Loader:
             self._land(item, known)
 
     def _land(self, item: Identified, known: Lookup) -> None:
-        """Add what is new of a block to the batch, and count the rest."""
+        """Add what is new of a block to the batch, and count all of it."""
         file, block, batch = item.file, item.block, self._batch
-        self._counts[file] += Counts(read=len(item.ids) + block.skipped.total(), skipped=block.skipped)
-        if not item.ids:
-            return
-        if self._known.is_new(file) and batch.begins_like(item.ids[0]):
+        if item.ids and self._known.is_new(file) and batch.begins_like(item.ids[0]):
             self._known.look_again(file)  # another file of this batch has begun with the same records
         is_new = self._known.is_new(file)
-        if is_new and not block.problems:
-            keep, ids = [True] * len(item.ids), item.ids
+        if not item.ids or (is_new and not block.problems):
+            sorted_block = SortedBlock([True] * len(item.ids))
+            ids = item.ids
         else:
             sorted_block = self._known.sort_out(item, known, frozenset() if is_new else batch.ids())
-            keep = sorted_block.keep
-            ids = [x for x, is_kept in zip(item.ids, keep, strict=True) if is_kept]
-            self._counts[file] += Counts(already=sorted_block.already, rejected=len(sorted_block.new_rejects))
-            for index in sorted_block.new_rejects:
-                batch.add_reject(file, reject_row(item, index, self._facts, batch.batch_id, batch.now))
+            ids = [x for x, is_kept in zip(item.ids, sorted_block.keep, strict=True) if is_kept]
+        for index in sorted_block.new_rejects:
+            batch.add_reject(file, reject_row(item, index, self._facts, batch.batch_id, batch.now))
         if ids:
-            self._counts[file] += Counts(landed=len(ids))
-            rows = record_rows(item, keep, self._known.records.schema, self._facts, batch.batch_id, batch.now)
+            columns = self._known.records.schema
+            rows = record_rows(item, sorted_block.keep, columns, self._facts, batch.batch_id, batch.now)
             batch.add_records(file, ids, rows, self._known.records.uri)
+        self._counts[file] += Counts(
+            read=len(item.ids) + block.skipped.total(),
+            landed=len(ids),
+            already=sorted_block.already,
+            rejected=len(sorted_block.new_rejects),
+            skipped=block.skipped,
+        )

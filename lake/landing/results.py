@@ -39,7 +39,7 @@ class Counts:
             self.landed + other.landed,
             self.already + other.already,
             self.rejected + other.rejected,
-            self.skipped + other.skipped,
+            self.skipped + other.skipped if other.skipped else self.skipped,
         )
 
     @staticmethod
