@@ -1,0 +1,85 @@
+"""The reading thread: a bounded way ahead, its errors raised where its events are taken, nothing left running."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lake.errors import InternalError
+from lake.landing import reading
+from lake.landing.inputs import InputFile
+from lake.landing.land import land
+from lake.landing.results import Counts, FileEnd, FileResult
+from tests.lake.landing.landed import rows
+
+END = FileEnd(InputFile("/in/x", 1, root="/in", path="x"), None, "", 1, None, None, "unrecognised")
+
+
+def test_the_reader_stays_within_its_bound_and_ends_with_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "AHEAD", 3 * reading.EVENT_BYTES)
+    produced: list[int] = []
+    is_waiting = threading.Event()
+
+    def events() -> Iterator[Any]:
+        for n in range(100):
+            produced.append(n)
+            if n == 5:  # one taken, three in the queue, one that waits for room
+                is_waiting.set()
+            yield END
+
+    before = threading.active_count()
+    ahead = reading.read_ahead(events())
+    assert next(ahead) is END
+    assert not is_waiting.wait(0.2)
+    assert next(ahead) is END
+    assert is_waiting.wait(10)
+    ahead.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
+    assert len(produced) <= 7
+
+
+def test_an_error_of_the_reader_is_raised_after_the_events_before_it() -> None:
+    def events() -> Iterator[Any]:
+        yield END
+        raise OSError("disk on fire")
+
+    ahead = reading.read_ahead(events())
+    assert next(ahead) is END
+    with pytest.raises(OSError, match="disk on fire"):
+        next(ahead)
+
+
+def test_a_file_that_cannot_be_opened_is_listed_and_the_others_land(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+    for name in ("a.jsonl", "locked.jsonl", "z.jsonl"):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / name).write_text(json.dumps(chat | {"id": name}))
+    opened = InputFile.open
+
+    def open_unless_locked(file: InputFile) -> Any:
+        if file.path == "locked.jsonl":
+            raise PermissionError(13, "Permission denied")
+        return opened(file)
+
+    monkeypatch.setattr(InputFile, "open", open_unless_locked)
+    summary = land([tmp_path / "in"], "traces", "s")
+    assert (summary.read, summary.landed, summary.files) == (2, 2, 3)
+    assert summary.unrecognised == (("locked.jsonl", "cannot be read: [Errno 13] Permission denied"),)
+    assert rows(home, "landings", "path, state, sha256 = ''") == [
+        ("a.jsonl", "done", False), ("locked.jsonl", "unrecognised", True), ("z.jsonl", "done", False)
+    ]  # fmt: skip
+
+
+def test_a_record_that_is_not_accounted_for_is_an_error_of_ours() -> None:
+    total = Counts.total([Counts(read=3, landed=2), Counts(read=1, already=1), Counts(already=1, landed=0)])
+    assert (total.read, total.landed, total.already) == (4, 2, 2)
+    assert FileResult(END, total).counts == total
+    with pytest.raises(InternalError, match="x: 5 records read, 2 landed, 2 already there, 0 rejected, 0 skipped"):
+        FileResult(END, total + Counts(read=1))
