@@ -3,10 +3,10 @@
 The media type says what the payload is: an HTTP message (head and body are split, codings undone, then the body by its
 own type), markup (main text by trafilatura, else all visible text), a JSON object (a row: its text column), anything
 else text. Codecs are found in `transforms.text.decoding`. Text comes out without NUL and lone surrogates, lines end in
-a line feed, and UTF-8 that was read as windows-1252 and encoded again is put right. `repair` names what was mended,
-joined by commas, in this order: bom, truncated, replaced, mojibake, surrogate, nul, crlf. Media types that are no text
-(images, PDF, archives) and bytes that no codec explains give an empty text and the problem `undecodable`; a row without
-a text column gives `unreadable_shape`.
+a line feed, and UTF-8 that was read in another encoding is put right (`transforms.text.mojibake`). `repair` names what
+was mended, joined by commas, in this order: bom, truncated, replaced, mojibake, surrogate, nul, crlf. Media types that
+are no text (images, PDF, archives) and bytes that no codec explains give an empty text and the problem `undecodable`; a
+row without a text column gives `unreadable_shape`.
 
 Cost on one core (tests/bench/bench_document_text.py): long texts in UTF-8 180 MB/s, JSON rows 85 to 140 MB/s, a page of
 Markdown of 0.5 kB 0.03 ms, a captured page 32 ms, a legacy document of 10 kB 9 ms.
@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from transforms.kernel import Kernel
-from transforms.text import html_text, http_message
+from transforms.text import html_text, http_message, mojibake
 from transforms.text.decoding import decode
 
 INPUTS = pa.schema([("payload", pa.binary()), ("content_type", pa.string())])
@@ -158,7 +158,7 @@ def of_row(row: dict[str, Any]) -> Extracted:
 
 def mended(text: str, encoding: str, repairs: list[str], extractor: str | None) -> Extracted:
     """Make the last repairs, those of characters, and give the row."""
-    steps = (("mojibake", undo_mojibake), ("surrogate", replace_surrogates), ("nul", drop_nul), ("crlf", unix_lines))
+    steps = (("mojibake", mojibake.undo), ("surrogate", replace_surrogates), ("nul", drop_nul), ("crlf", unix_lines))
     for name, step in steps:
         better = step(text)
         if better != text and name not in repairs:
@@ -185,48 +185,3 @@ def drop_nul(text: str) -> str:
 def unix_lines(text: str) -> str:
     """Make every line end a line feed."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-# windows-1252 with the five bytes that it leaves out, as browsers read it.
-CP1252 = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256)}
-TO_BYTE = {n: n for n in range(256)} | {ord(char): byte for byte, char in CP1252.items()}  # ISO-8859-1 reads as well
-TAIL = "[\x80-\x9f" + "".join(re.escape(CP1252[b]) for b in range(0x80, 0xC0)) + "]"
-TWICE = re.compile(f"[À-ß]{TAIL}|[à-ï]{TAIL}{{2}}|[ð-ô]{TAIL}{{3}}")
-SURE = re.compile(f"[ÃÂ]{TAIL}|[à-ï]{TAIL}{{2}}|[ð-ô]{TAIL}{{3}}")
-# The same in UTF-8, as far as a scan for one fixed first byte can tell; 20 times faster than the two above.
-MAYBE = re.compile(rb"\xc3[\x80-\xb4](?:\xc2|\xe2[\x80\x82\x84]|\xc5|\xc6\x92|\xcb)")
-
-
-def undo_mojibake(text: str) -> str:
-    """Put right UTF-8 that was read as windows-1252, as often as it happened.
-
-    Two characters such as `É…` are good French as well: a pair whose first is none of Ã and Â must stand at least three
-    times and outnumber what would stay behind.
-
-    >>> undo_mojibake("FuÃŸ â€“ cafÃ©")
-    'Fuß – café'
-    >>> undo_mojibake("CAFÉ… NÃO")
-    'CAFÉ… NÃO'
-    """
-    for _ in range(3):
-        if text.isascii() or not MAYBE.search(text.encode("utf-8", "surrogatepass")):
-            return text
-        found = TWICE.findall(text)
-        if not found or (not SURE.search(text) and (len(found) < 3 or len(found) * 4 < upper_half(text))):
-            return text
-        text = TWICE.sub(reread, text)
-    return text
-
-
-def upper_half(text: str) -> int:
-    """Count the characters between À and ÿ."""
-    return sum(1 for c in text if "À" <= c <= "ÿ")
-
-
-def reread(match: re.Match[str]) -> str:
-    """Read the characters of a match as the UTF-8 that they were."""
-    data = bytes(TO_BYTE[ord(c)] for c in match[0])
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return match[0]
