@@ -19,6 +19,7 @@ import re
 import ftfy
 
 CONFIG = ftfy.TextFixerConfig(unescape_html=False, fix_c1_controls=False)
+LATIN_1_STEP = ("decode", "windows-1252")
 
 # windows-1252 with the five bytes that it leaves out, as browsers read it.
 _CP1252 = [bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0xC0)]
@@ -52,11 +53,11 @@ def undo(text: str) -> str:
     if text.isascii() or not _is_suspect(text):
         return text
     repaired, plan = ftfy.fix_encoding_and_explain(text, CONFIG)
-    # ftfy goes on with what it repaired, so this step can follow others: those before it are right.
-    steps = [tuple(step) for step in plan or []]
-    if ("decode", "windows-1252") not in steps:
+    steps = [(step.action, step.parameter) for step in plan or []]
+    if LATIN_1_STEP not in steps:
         return repaired
-    return ftfy.apply_plan(text, plan[: steps.index(("decode", "windows-1252")) - 1])
+    # ftfy goes on with what it repaired, so this step can follow others: those before its two halves are right.
+    return ftfy.apply_plan(text, steps[: steps.index(LATIN_1_STEP) - 1])
 
 
 def _is_suspect(text: str) -> bool:

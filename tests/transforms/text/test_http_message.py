@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import random
+import subprocess
+import sys
 import zlib
+from collections.abc import Callable
 
 import brotli
 import pytest
@@ -73,9 +77,58 @@ def test_a_cut_stream_gives_its_beginning(coding: str) -> None:
     assert len(found) > 1000 and noise.startswith(found)
 
 
-def test_a_bomb_ends_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transforms.text.http_message.MAX_BODY", 1000)
-    assert len(entity(message(gzip.compress(bytes(100_000)), "Content-Encoding: gzip"))) == 1000
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, brotli.compress, zstandard.compress])
+def test_a_body_above_the_bound_gives_its_beginning(
+    pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coding = {"gzip": "gzip", "zlib": "deflate", "brotli": "br"}.get(pack.__module__, "zstd")
+    monkeypatch.setattr("transforms.text.http_message.MAX_BODY", 150_001)
+    noise = random.Random(5).randbytes(40_000) * 5
+    for body in (noise, bytes(1_000_000)):
+        assert entity(message(pack(body), f"Content-Encoding: {coding}")) == body[:150_001]
+
+
+BOMB = """
+import resource, sys, brotli, zstandard
+coding = sys.argv[1]
+makers = {
+    "br": lambda: brotli.Compressor(quality=3),
+    "zstd": lambda: zstandard.ZstdCompressor().compressobj(),
+}
+maker = makers[coding]()
+add, end = getattr(maker, "process", None) or maker.compress, getattr(maker, "finish", None) or maker.flush
+bomb = b"".join([add(bytes(1 << 24)) for _ in range(64)] + [end()])
+from transforms.text.http_message import MAX_BODY, parse
+used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+body = parse(b"HTTP/1.1 200 OK\\r\\nContent-Encoding: " + coding.encode() + b"\\r\\n\\r\\n" + bomb).body
+assert body == bytes(MAX_BODY), len(body)
+print(len(bomb), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used) >> 10)
+"""
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd"])
+def test_a_bomb_of_a_gibibyte_is_never_held_whole(coding: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", BOMB, coding], capture_output=True, text=True, check=True)
+    bomb_bytes, grown_mib = map(int, ran.stdout.split())
+    assert bomb_bytes < 1 << 20
+    assert grown_mib < 512  # the bound of 128 MiB, its pieces beside it, and what the comparison takes
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd"])
+def test_a_cut_stream_that_unpacks_to_much_gives_its_beginning(coding: str) -> None:
+    body = random.Random(7).randbytes(3_000) * 200
+    packed = brotli.compress(body) if coding == "br" else zstandard.compress(body)
+    for cut in (len(packed) - 1, len(packed) - 8):
+        found = entity(message(packed[:cut], f"Content-Encoding: {coding}"))
+        assert body.startswith(found) and (coding == "zstd" or found)
+
+
+def test_what_follows_the_end_of_a_stream_is_no_part_of_the_body() -> None:
+    for packed, coding in ((CODINGS["zstd"], "zstd"), (brotli.compress(random.Random(3).randbytes(9000)), "br")):
+        (alone, longer) = (
+            entity(message(packed + tail, f"Content-Encoding: {coding}")) for tail in (b"", b"tail of another kind")
+        )
+        assert alone.startswith(longer) and longer
 
 
 def test_headers_are_read_folded_repeated_and_without_a_body() -> None:
