@@ -1,7 +1,8 @@
 """Benchmark items as an index, and their hits in a text.
 
-Three ways to be found, by what a part of an item is made of: its n-grams, its whole sequence of words, its whole text;
-see `transforms.ngrams.contamination` for the rule and what the figures mean.
+Three ways to be found, by what a part of an item is made of: its n-grams (13 words as in Brown et al., "Language Models
+are Few-Shot Learners", 2020, appendix C), its whole sequence of words, its whole text. See
+`transforms.ngrams.contamination` for the rule and what the figures mean.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from transforms.ngrams.ngram_index import Dictionary, Finds, Grams, dictionary, grams, no_grams, scan
+from transforms.ngrams.ngram_index import Dictionary, Grams, Matches, dictionary, grams, no_grams, scan
 from transforms.text.words import WORD, Column, Words, column, folded, nfc, shown, words
 
 N = 13
@@ -51,11 +52,11 @@ class TextHits(TypedDict):
 
 
 @dataclass(frozen=True)
-class Found:
-    """One find of one entry: `grams` are (first word in the text, text of the n-gram), in that order."""
+class EntryMatch:
+    """An entry that is in a text: `grams` are (first word in the text, text of the n-gram), in that order."""
 
     entry: int
-    match: str
+    how: str
     num_ngrams: int
     longest_run: int
     grams: list[tuple[int, str]]
@@ -73,8 +74,8 @@ class Index:
         grams: numbered n-grams.
         bounds: postings of n-gram i (entries, and which of their n-grams it is) lie at bounds[i]:bounds[i + 1].
         num_grams: per entry, n-grams that count.
-        openings: numbered openings of sequences.
-        opened: entries by opening.
+        prefixes: numbered prefixes of sequences.
+        by_prefix: entries by prefix.
         exact: entries by folded text.
         exact_codes: hash over all words of these texts: what has another hash is none of them.
     """
@@ -88,8 +89,8 @@ class Index:
     posting_entries: Ints
     posting_places: Ints
     num_grams: Ints
-    openings: Dictionary
-    opened: dict[int, list[int]]
+    prefixes: Dictionary
+    by_prefix: dict[int, list[int]]
     exact: dict[str, list[int]]
     exact_codes: npt.NDArray[np.uint64]
 
@@ -108,55 +109,61 @@ def build(items: pa.Table) -> Index:
     """Make the index of items.
 
     Args:
-        items: suite, item_id, part, text (no nulls); the order does not matter.
+        items: columns of `transforms.ngrams.contamination.ITEMS`; the order does not matter.
+
+    Returns:
+        The index; equal for equal sets of items.
     """
     items = items.sort_by([("suite", "ascending"), ("item_id", "ascending"), ("part", "ascending")]).combine_chunks()
     entries = list(zip(*(items.column(c).to_pylist() for c in ("suite", "item_id", "part")), strict=True))
-    texts = nfc(_one(items.column("text")))
+    texts = nfc(_as_array(items.column("text")))
     view = column(texts)
-    read = words(view)
-    listed = grams(read, N, MIN_LETTERS, MIN_DIFFERENT)
+    entry_words = words(view)
+    listed = grams(entry_words, N, MIN_LETTERS, MIN_DIFFERENT)
     counted = Grams._make(a[~listed.is_plain] for a in listed)
     num_grams = np.bincount(counted.texts, minlength=len(entries)).astype(np.int64)
-    known, numbers = dictionary(counted, read)
+    numbered, numbers = dictionary(counted, entry_words)
     order = np.argsort(numbers, kind="stable")
-    bounds = np.searchsorted(numbers[order], np.arange(len(known.starts) + 1))
+    bounds = np.searchsorted(numbers[order], np.arange(len(numbered.starts) + 1))
+    # The place of each n-gram in its entry, from 0: places that follow one another are a run of the entry's words.
     places = np.arange(len(numbers)) - (np.cumsum(num_grams) - num_grams)[counted.texts]
     short = [i for i in np.flatnonzero(num_grams == 0).tolist() if entries[i][2] == "question"]
-    sequences, openings, opened = _sequences(read, short)
+    sequences, prefixes, by_prefix = _sequences(entry_words, short)
     exact: dict[str, list[int]] = defaultdict(list)
     for entry in sorted(set(short) - sequences):
         exact[folded(texts[entry].as_py())].append(entry)
     exact.pop("", None)
     return Index(
-        frozenset(suite for suite, _, _ in entries), entries, view, read, known, bounds.astype(np.int64),
-        counted.texts[order], places[order].astype(np.int64), num_grams, openings, opened, dict(exact), _codes(exact),
+        frozenset(suite for suite, _, _ in entries), entries, view, entry_words, numbered, bounds.astype(np.int64),
+        counted.texts[order], places[order].astype(np.int64), num_grams, prefixes, by_prefix, dict(exact),
+        _codes(exact),
     )  # fmt: skip
 
 
-def _one(values: pa.ChunkedArray) -> pa.Array:
+def _as_array(values: pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if values.num_chunks else pa.array([], values.type)
 
 
-def _sequences(read: Words, short: list[int]) -> tuple[set[int], Dictionary, dict[int, list[int]]]:
-    """Find which short entries are found as sequences; returns them, their openings, and them by opening."""
-    listed = grams(read, SEQUENCE, 0, 0)
+def _sequences(entry_words: Words, short: list[int]) -> tuple[set[int], Dictionary, dict[int, list[int]]]:
+    """Find which short entries are found as sequences; returns them, their prefixes, and them by prefix."""
+    listed = grams(entry_words, SEQUENCE, 0, 0)
     first = np.unique(listed.texts, return_index=True)[1]
+    candidates = set(short)
     chosen = [
-        int(i) for i in first if int(listed.texts[i]) in set(short) and _says_something(read, int(listed.texts[i]))
+        int(i) for i in first if (entry := int(listed.texts[i])) in candidates and _says_something(entry_words, entry)
     ]
     picked = Grams._make(a[chosen] for a in listed)
-    openings, numbers = dictionary(picked, read)
-    opened: dict[int, list[int]] = defaultdict(list)
+    prefixes, numbers = dictionary(picked, entry_words)
+    by_prefix: dict[int, list[int]] = defaultdict(list)
     for number, entry in zip(numbers.tolist(), picked.texts.tolist(), strict=True):
-        opened[number].append(entry)
-    return set(picked.texts.tolist()), openings, dict(opened)
+        by_prefix[number].append(entry)
+    return set(picked.texts.tolist()), prefixes, dict(by_prefix)
 
 
-def _says_something(read: Words, entry: int) -> bool:
+def _says_something(entry_words: Words, entry: int) -> bool:
     """Whether an entry is shorter than an n-gram and has enough words with a letter, enough of them different."""
-    rows = slice(int(read.offsets[entry]), int(read.offsets[entry + 1]))
-    weights, codes, letters = read.weights[rows], read.codes[rows], read.letters[rows]
+    rows = slice(int(entry_words.offsets[entry]), int(entry_words.offsets[entry + 1]))
+    weights, codes, letters = entry_words.weights[rows], entry_words.codes[rows], entry_words.letters[rows]
     different = {int(c): int(w) for c, w in zip(codes[letters], weights[letters], strict=True)}
     return bool(
         weights.sum() < N * WORD
@@ -171,36 +178,40 @@ def _codes(exact: dict[str, list[int]]) -> npt.NDArray[np.uint64]:
 
 
 def search(index: Index, texts: pa.Array) -> Iterator[tuple[int, list[TextHits]]]:
-    """Look for the items of all suites in texts; yields (row, hits by suite) of the rows that have any, in order.
+    """Look for the items of all suites in texts.
 
     Args:
         index: from `build`.
         texts: string column; a null is an empty text.
+
+    Yields:
+        (row, hits by suite) of the rows that have any, in order.
     """
     texts = nfc(texts.fill_null(""))
     view = column(texts)
-    finds = scan(view, N, index.grams, SEQUENCE, index.openings)
-    found: dict[int, list[Found]] = defaultdict(list)
-    for row, words_at, numbers in _by_text(finds.grams):
-        found[row] += _by_grams(index, words_at, numbers)
-    for row, words_at, numbers in _by_text(finds.openings):
-        found[row] += _by_sequences(index, words(Column(view.data, view.offsets[row : row + 2])), words_at, numbers)
-    for row in np.flatnonzero(np.isin(finds.whole, index.exact_codes)).tolist():
+    matches = scan(view, N, index.grams, SEQUENCE, index.prefixes)
+    by_row: dict[int, list[EntryMatch]] = defaultdict(list)
+    for row, words_at, numbers in _by_text(matches.grams):
+        by_row[row] += _by_grams(index, words_at, numbers)
+    for row, words_at, numbers in _by_text(matches.prefixes):
+        by_row[row] += _by_sequences(index, words(Column(view.data, view.offsets[row : row + 2])), words_at, numbers)
+    # Equal hashes are no proof, so the texts themselves are compared; there are next to none.
+    for row in np.flatnonzero(np.isin(matches.whole, index.exact_codes)).tolist():
         text = folded(texts[row].as_py())
-        found[row] += [Found(entry, "text", 1, 1, [(0, text)]) for entry in index.exact.get(text, [])]
-    for row in sorted(row for row, hits in found.items() if hits):
-        yield row, _by_suite(index, found[row])
+        by_row[row] += [EntryMatch(entry, "text", 1, 1, [(0, text)]) for entry in index.exact.get(text, [])]
+    for row in sorted(row for row, matches_of_row in by_row.items() if matches_of_row):
+        yield row, _by_suite(index, by_row[row])
 
 
-def _by_text(finds: Finds) -> Iterator[tuple[int, Ints, Ints]]:
-    """Yield (row, words, numbers) of each text that has finds."""
-    edges = [0, *(np.flatnonzero(np.diff(finds.texts)) + 1).tolist(), len(finds.texts)]
+def _by_text(matches: Matches) -> Iterator[tuple[int, Ints, Ints]]:
+    """Yield (row, words, numbers) of each text that has matches."""
+    edges = [0, *(np.flatnonzero(np.diff(matches.texts)) + 1).tolist(), len(matches.texts)]
     for start, stop in pairwise(edges):
         if stop > start:
-            yield int(finds.texts[start]), finds.words[start:stop], finds.numbers[start:stop]
+            yield int(matches.texts[start]), matches.words[start:stop], matches.numbers[start:stop]
 
 
-def _by_grams(index: Index, words_at: Ints, numbers: Ints) -> Iterator[Found]:
+def _by_grams(index: Index, words_at: Ints, numbers: Ints) -> Iterator[EntryMatch]:
     """Yield the entries that n-grams of a text belong to."""
     numbers, first = np.unique(numbers, return_index=True)
     words_at = words_at[first]
@@ -220,50 +231,50 @@ def _by_grams(index: Index, words_at: Ints, numbers: Ints) -> Iterator[Found]:
         for g in own:
             texts.setdefault(g, index.gram_text(int(numbers[g])))
         entry = int(entries[start])
-        yield Found(entry, "ngrams", stop - start, int(run), [(int(words_at[g]), texts[g]) for g in own])
+        yield EntryMatch(entry, "ngrams", stop - start, int(run), [(int(words_at[g]), texts[g]) for g in own])
 
 
-def _by_sequences(index: Index, text: Words, words_at: Ints, numbers: Ints) -> Iterator[Found]:
+def _by_sequences(index: Index, text: Words, words_at: Ints, numbers: Ints) -> Iterator[EntryMatch]:
     """Yield the entries whose whole sequence of words stands in a text, each once."""
     seen: set[int] = set()
     for at, number in zip(words_at.tolist(), numbers.tolist(), strict=True):
-        for entry in index.opened[number]:
+        for entry in index.by_prefix[number]:
             start, stop = int(index.words.offsets[entry]), int(index.words.offsets[entry + 1])
             if entry not in seen and np.array_equal(text.codes[at : at + stop - start], index.words.codes[start:stop]):
                 seen.add(entry)
-                yield Found(entry, "sequence", 1, 1, [(at, index.words_text(start, stop))])
+                yield EntryMatch(entry, "sequence", 1, 1, [(at, index.words_text(start, stop))])
 
 
-def _by_suite(index: Index, found: list[Found]) -> list[TextHits]:
-    """Sort finds by suite, the items with the greatest share first, and keep the first MAX_ITEMS of each suite."""
-    suites: dict[str, list[Found]] = defaultdict(list)
-    for one in found:
-        suites[index.entries[one.entry][0]].append(one)
+def _by_suite(index: Index, matches: list[EntryMatch]) -> list[TextHits]:
+    """Sort matches by suite, the items with the greatest share first, and keep the first MAX_ITEMS of each suite."""
+    suites: dict[str, list[EntryMatch]] = defaultdict(list)
+    for match in matches:
+        suites[index.entries[match.entry][0]].append(match)
     return [_suite_hits(index, suite, suites[suite]) for suite in sorted(suites)]
 
 
-def _suite_hits(index: Index, suite: str, found: list[Found]) -> TextHits:
+def _suite_hits(index: Index, suite: str, matches: list[EntryMatch]) -> TextHits:
     shares: dict[str, float] = defaultdict(float)
-    for one in found:
-        item = index.entries[one.entry][1]
-        shares[item] = max(shares[item], one.num_ngrams / max(1, int(index.num_grams[one.entry])))
+    for match in matches:
+        item = index.entries[match.entry][1]
+        shares[item] = max(shares[item], match.num_ngrams / max(1, int(index.num_grams[match.entry])))
     ranks = {item: rank for rank, item in enumerate(sorted(shares, key=lambda item: (-shares[item], item)))}
-    listed = sorted({gram for one in found for gram in one.grams})
+    listed = sorted({gram for match in matches for gram in match.grams})
     texts = list(dict.fromkeys(text for _, text in listed))
     places = {text: place for place, text in enumerate(texts, 1)}
     hits: list[tuple[int, str, Hit]] = []
-    for one in found:
-        _, item, part = index.entries[one.entry]
+    for match in matches:
+        _, item, part = index.entries[match.entry]
         if ranks[item] < MAX_ITEMS:
             hit = Hit(
                 item_id=item,
                 part=part,
-                match=one.match,
-                num_ngrams=max(1, int(index.num_grams[one.entry])),
-                matched_ngrams=one.num_ngrams,
-                longest_run=one.longest_run,
-                first_word=one.grams[0][0],
-                ngrams=[places[text] for _, text in one.grams],
+                match=match.how,
+                num_ngrams=max(1, int(index.num_grams[match.entry])),
+                matched_ngrams=match.num_ngrams,
+                longest_run=match.longest_run,
+                first_word=match.grams[0][0],
+                ngrams=[places[text] for _, text in match.grams],
             )
             hits.append((ranks[item], part, hit))
     hits.sort(key=lambda hit: hit[:2])

@@ -1,10 +1,11 @@
 """An index of the n-grams of texts, and the scan of other texts for them.
 
 An n-gram begins at every word and closes when the weight of its words (`transforms.text.words`) reaches n. It is found
-by a rolling 64-bit hash of its words' hashes and counts only if the words' hashes are equal one by one. A bitmap that
-stays in the processor's cache answers for the many n-grams that are in no item.
+by a rolling 64-bit hash of its words' hashes (Karp and Rabin, "Efficient randomized pattern-matching algorithms", 1987)
+and counts only if the words' hashes are equal one by one. A bitmap that stays in the processor's cache answers for the
+many n-grams that are in no item: a Bloom filter of one hash (Bloom, 1970).
 
-Texts that are shorter than one n-gram are sequences: they are looked up by their first `opening` words, and the rest is
+Texts that are shorter than one n-gram are sequences: they are looked up by their first `prefix` words, and the rest is
 compared. Cost: one multiplication a word for each of the two windows; an n-gram of the index takes about 30 bytes.
 """
 
@@ -22,6 +23,7 @@ from transforms.text.words import WORD, Column, Words, characters, next_word
 Codes = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 
+# Odd, so that multiplying loses no bit; all sums are unsigned and wrap around, which is arithmetic modulo 2^64.
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint64(0xD6E8FEB86659FD93)
 # The ring holds the words of a block of n-grams: fewer than 96 + 40 and the 40 that begin at one word's end.
@@ -53,11 +55,12 @@ class Table(NamedTuple):
     key_shift: np.uint64
 
 
-def table(codes: Codes) -> Table:
-    """Build a table from different codes to their places in the array."""
+def _table(codes: Codes) -> Table:
+    """Build a table from different codes (uint64[n]) to their places in the array."""
+    # Between a quarter and a half of the slots are taken, so a probe ends after one or two of them.
     bits = max(10, int(2 * len(codes)).bit_length())
     keys, values = np.zeros(1 << bits, np.uint64), np.full(1 << bits, -1, np.int64)
-    bitmap_bits = bits + 3
+    bitmap_bits = bits + 3  # 16 to 32 bits for a code: at most 1 of 16 foreign codes goes on to the table
     bitmap = np.zeros(1 << (bitmap_bits - 6), np.uint64)
     built = Table(bitmap, keys, values, np.uint64(64 - bitmap_bits), np.uint64(64 - bits))
     _insert(codes, *built)
@@ -114,12 +117,15 @@ def grams(words: Words, n: int, min_letters: int, min_different: int) -> Grams:
         n: weight at which an n-gram closes, in words.
         min_letters: least weight of the words that hold a letter, in words.
         min_different: least weight of the different ones among these, in words.
+
+    Returns:
+        Every n-gram of every text, those that say nothing marked as plain.
     """
     size = len(words.codes)
-    found = _room_for_grams(size)
+    listed = _room_for_grams(size)
     limits = (n * WORD, min_letters * WORD, min_different * WORD)
-    count = _list(words.offsets, words.codes, words.weights, words.letters, POWERS, *limits, *found)
-    return Grams._make(a[:count] for a in found)
+    count = _list(words.offsets, words.codes, words.weights, words.letters, POWERS, *limits, *listed)
+    return Grams._make(a[:count] for a in listed)
 
 
 @numba.njit(nogil=True, cache=True, _nrt=False)
@@ -175,15 +181,23 @@ class Dictionary(NamedTuple):
     words: Codes
 
 
-def dictionary(found: Grams, words: Words) -> tuple[Dictionary, Ints]:
-    """Number different n-grams; returns the dictionary and the number of each n-gram."""
-    codes, first, numbers = np.unique(found.codes, return_index=True, return_inverse=True)
-    starts = found.starts[first]
-    return Dictionary(table(codes), starts, found.stops[first] - starts, words.codes), numbers.astype(np.int64)
+def dictionary(ngrams: Grams, words: Words) -> tuple[Dictionary, Ints]:
+    """Number different n-grams.
+
+    Args:
+        ngrams: n n-grams; those of one hash count as one.
+        words: the words that they are made of.
+
+    Returns:
+        The dictionary, and int64[n], the number of each n-gram.
+    """
+    codes, first, numbers = np.unique(ngrams.codes, return_index=True, return_inverse=True)
+    starts = ngrams.starts[first]
+    return Dictionary(_table(codes), starts, ngrams.stops[first] - starts, words.codes), numbers.astype(np.int64)
 
 
-class Finds(NamedTuple):
-    """What a scan found: rows of arrays, in order of text and word.
+class Matches(NamedTuple):
+    """N-grams of a dictionary in texts: rows of arrays, in order of text and word.
 
     Attributes:
         texts: int64, number of the text.
@@ -197,46 +211,51 @@ class Finds(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """Finds of n-grams and of openings, and a hash of all the words of each text (uint64)."""
+    """Matches of n-grams and of prefixes, and a hash of all the words of each text (uint64)."""
 
-    grams: Finds
-    openings: Finds
+    grams: Matches
+    prefixes: Matches
     whole: Codes
 
 
-def scan(texts: Column, n: int, known: Dictionary, opening: int, openings: Dictionary) -> Scan:
+def scan(texts: Column, n: int, ngrams: Dictionary, prefix: int, prefixes: Dictionary) -> Scan:
     """Find the n-grams of a dictionary in texts that are NFC.
 
     Args:
         texts: column to scan.
-        n: weight of an n-gram, in words.
-        known: n-grams.
-        opening: weight of an opening, in words; at most n.
-        openings: openings of sequences.
+        n: weight at which an n-gram closes, in words; 1 to 13.
+        ngrams: n-grams to find.
+        prefix: weight of a prefix, in words; at most n.
+        prefixes: prefixes of sequences.
 
     Returns:
         Every place, each proved word by word.
     """
     whole = np.zeros(len(texts.offsets) - 1, np.uint64)
+    # Buffers are made once: the compiled code allocates nothing, so it needs no reference counts.
     rings = [np.empty(_RING, kind) for kind in (np.uint64, np.int64, *2 * (np.uint64, np.int64, np.int64), np.int64)]
-    lines: list[tuple[Finds, Finds]] = []
+    lines: list[tuple[Matches, Matches]] = []
     begin, room = 0, 1 << 16
     while begin < len(whole):
-        out = Finds(*(np.empty(room, np.int64) for _ in range(3)))
-        opened = Finds(*(np.empty(room, np.int64) for _ in range(3)))
-        end, n_grams, n_opened = _scan(
-            texts.data, texts.offsets, *characters(), POWERS, begin, n * WORD, opening * WORD, *rings,
-            *known.table, *known[1:], *openings.table, *openings[1:], *out, *opened, whole,
+        out = Matches(*(np.empty(room, np.int64) for _ in range(3)))
+        prefix_hits = Matches(*(np.empty(room, np.int64) for _ in range(3)))
+        end, n_grams, n_prefix_hits = _scan(
+            texts.data, texts.offsets, *characters(), POWERS, begin, n * WORD, prefix * WORD, *rings,
+            *ngrams.table, *ngrams[1:], *prefixes.table, *prefixes[1:], *out, *prefix_hits, whole,
         )  # fmt: skip
-        lines.append((Finds(*(a[:n_grams].copy() for a in out)), Finds(*(a[:n_opened].copy() for a in opened))))
-        room = room if end > begin else 4 * room  # one text has more finds than there was room for
+        lines.append((_cut(out, n_grams), _cut(prefix_hits, n_prefix_hits)))
+        room = room if end > begin else 4 * room  # one text has more matches than there was room for
         begin = end
     return Scan(_join([a for a, _ in lines]), _join([b for _, b in lines]), whole)
 
 
-def _join(parts: Sequence[Finds]) -> Finds:
-    nothing = Finds(*(np.zeros(0, np.int64) for _ in range(3)))
-    return Finds(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
+def _cut(matches: Matches, size: int) -> Matches:
+    return Matches(*(column[:size].copy() for column in matches))
+
+
+def _join(parts: Sequence[Matches]) -> Matches:
+    nothing = Matches(*(np.zeros(0, np.int64) for _ in range(3)))
+    return Matches(*(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True)))
 
 
 @numba.njit(nogil=True, cache=True, _nrt=False)
@@ -244,7 +263,7 @@ def _look_up(  # type: ignore[no-untyped-def]
     text, codes, firsts, stops, pending, likely, ring,
     bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words, texts, places, numbers, count,
 ):  # fmt: skip
-    """Note the n-grams of a block that are in a dictionary; returns how many finds there are now, -1: no room.
+    """Note the n-grams of a block that are in a dictionary; returns how many matches there are now, -1: no room.
 
     The bitmap is asked for a whole block at once, so that the waits for its cache lines overlap.
     """
@@ -258,30 +277,34 @@ def _look_up(  # type: ignore[no-untyped-def]
         slot = (codes[i] * _SPREAD) >> key_shift
         while values[slot] >= 0 and keys[slot] != codes[i]:
             slot = (slot + _ONE) & last
-        found = values[slot]
-        equal = found >= 0 and lengths[found] == stops[i] - firsts[i]
+        number = values[slot]
+        # Different n-grams may share a hash: what counts is proved word by word, from the ring that holds them still.
+        equal = number >= 0 and lengths[number] == stops[i] - firsts[i]
         if equal:
-            for k in range(lengths[found]):
-                if ring[(firsts[i] + k) & _MASK] != words[starts[found] + k]:
+            for k in range(lengths[number]):
+                if ring[(firsts[i] + k) & _MASK] != words[starts[number] + k]:
                     equal = False
                     break
         if equal:
             if count == len(texts):
                 return np.int64(-1)
-            texts[count], places[count], numbers[count] = text, firsts[i], found
+            texts[count], places[count], numbers[count] = text, firsts[i], number
             count += 1
     return count
 
 
 @numba.njit(nogil=True, cache=True, _nrt=False)
 def _scan(  # type: ignore[no-untyped-def]
-    data, offsets, small, folds, powers, begin, full, opening,
+    data, offsets, small, folds, powers, begin, full, prefix,
     ring, weights, codes, firsts, stops, codes_2, firsts_2, stops_2, likely,
     bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words,
     bitmap_2, keys_2, values_2, bitmap_shift_2, key_shift_2, starts_2, lengths_2, words_2,
     texts, places, numbers, texts_2, places_2, numbers_2, whole,
 ):  # fmt: skip
-    """Scan texts from `begin` on while there is room; returns (text to go on with, finds, openings)."""
+    """Scan texts from `begin` on while there is room; returns (text to go on with, matches, matches of prefixes).
+
+    Names that end in _2 are those of the prefixes. A text for whose matches there is no room is begun again.
+    """
     count = count_2 = np.int64(0)
     for text in range(begin, len(offsets) - 1):
         before, before_2 = count, count_2
@@ -307,7 +330,7 @@ def _scan(  # type: ignore[no-untyped-def]
                     first += 1
                 total_2 = total_2 * _BASE + code
                 weight_in_2 += weight
-                while weight_in_2 >= opening:
+                while weight_in_2 >= prefix:
                     codes_2[pending_2], firsts_2[pending_2], stops_2[pending_2] = total_2, first_2, at
                     pending_2 += 1
                     total_2 -= ring[first_2 & _MASK] * powers[at - 1 - first_2]
