@@ -122,30 +122,30 @@ def decode(data: bytes, declared: tuple[str, ...] = (), name: str = "") -> Decod
         return UNDECODABLE
     marked = next(((codec, data[len(bom) :]) for bom, codec in BOMS if data.startswith(bom)), None)
     if marked:
-        found = strictly(marked[1], marked[0]) or loosely(marked[1], marked[0])
+        found = _strictly(marked[1], marked[0]) or _loosely(marked[1], marked[0])
         if found:
             return Decoded(found.text, found.encoding, ("bom", *found.repairs))
-    return escaped(data) or wide(data) or eight_bit(data, declared)
+    return _escaped(data) or _wide(data) or _eight_bit(data, declared)
 
 
-def eight_bit(data: bytes, declared: tuple[str, ...]) -> Decoded:
+def _eight_bit(data: bytes, declared: tuple[str, ...]) -> Decoded:
     """Decode bytes that carry no mark of their own: UTF-8, what was declared, statistics."""
     if len(data.translate(None, BINARY)) < 0.98 * len(data):
         return UNDECODABLE
-    if found := strictly(data, "utf-8"):
+    if found := _strictly(data, "utf-8"):
         return found
-    codecs_declared = [codec for label in declared if (codec := known(label))]
+    codecs_declared = [codec for label in declared if (codec := _known(label))]
     for codec in codecs_declared:
-        if (found := strictly(data, codec)) and not CONTROL.search(found.text):
+        if (found := _strictly(data, codec)) and not CONTROL.search(found.text):
             return found
-    if found := loosely(data, "utf-8"):
+    if found := _loosely(data, "utf-8"):
         return found
-    if found := by_statistics(data):
+    if found := _by_statistics(data):
         return found
-    return next((found for codec in codecs_declared if (found := loosely(data, codec))), UNDECODABLE)
+    return next((found for codec in codecs_declared if (found := _loosely(data, codec))), UNDECODABLE)
 
 
-def known(label: str) -> str | None:
+def _known(label: str) -> str | None:
     """Return the codec that a charset label means, or None if there is none that decodes bytes to text."""
     label = label.strip().strip("\"'").lower()
     codec = LABELS.get(label, label)
@@ -158,7 +158,7 @@ def known(label: str) -> str | None:
     return codec
 
 
-def strictly(data: bytes, codec: str) -> Decoded | None:
+def _strictly(data: bytes, codec: str) -> Decoded | None:
     """Decode without an error, or with one at the very end, where a file was cut inside a character."""
     try:
         return Decoded(data.decode(codec), codec)
@@ -175,7 +175,7 @@ def strictly(data: bytes, codec: str) -> Decoded | None:
     return None
 
 
-def loosely(data: bytes, codec: str) -> Decoded | None:
+def _loosely(data: bytes, codec: str) -> Decoded | None:
     """Decode with replacement characters, if they are few beside the characters that decode."""
     try:
         text = data.decode(codec, "replace")
@@ -188,35 +188,35 @@ def loosely(data: bytes, codec: str) -> Decoded | None:
     return Decoded(text, codec, ("replaced",))
 
 
-def escaped(data: bytes) -> Decoded | None:
+def _escaped(data: bytes) -> Decoded | None:
     """Decode the seven-bit encodings that announce themselves by escape sequences."""
     if not data.isascii():
         return None
     if b"\x1b$" in data or b"\x1b(" in data:
         for codec in ("iso-2022-jp", "iso-2022-kr", "iso2022_jp_2", "iso2022_jp_3"):
-            if (found := strictly(data, codec)) and not found.text.isascii():
+            if (found := _strictly(data, codec)) and not found.text.isascii():
                 return found
-    if b"~{" in data and (found := strictly(data, "hz")):
+    if b"~{" in data and (found := _strictly(data, "hz")):
         foreign = [c for c in found.text if c > "\x7f"]
         if len(foreign) >= 4 and sum("\u3000" <= c <= "\u9fff" or c >= "\uff00" for c in foreign) > 0.9 * len(foreign):
             return found
     return None
 
 
-def wide(data: bytes) -> Decoded | None:
+def _wide(data: bytes) -> Decoded | None:
     """Decode UTF-16 without a mark: a quarter of one byte of each pair is zero, and next to none of the other."""
     half = len(data) // 2
     if half < 4 or len(data) % 2 or 0 not in data:
         return None
     high, low = data[0::2].count(0), data[1::2].count(0)
     if low > 0.25 * half and high < 0.02 * half:
-        return strictly(data, "utf-16-le")
+        return _strictly(data, "utf-16-le")
     if high > 0.25 * half and low < 0.02 * half:
-        return strictly(data, "utf-16-be")
+        return _strictly(data, "utf-16-be")
     return None
 
 
-def by_statistics(data: bytes) -> Decoded | None:
+def _by_statistics(data: bytes) -> Decoded | None:
     """Decode by what chardet finds, then as T.61, then as windows-1252, each only if the result looks like text."""
     guess = chardet.detect(data[:200_000], encoding_era=ERAS)
     share = (len(data) - len(data.translate(None, bytes(range(128, 256))))) / len(data)
@@ -225,13 +225,13 @@ def by_statistics(data: bytes) -> Decoded | None:
     if label and ((guess["confidence"] or 0) >= LOW_CONFIDENCE or share < MOSTLY_ASCII):
         candidates.insert(0, label.lower())
     for codec in candidates:
-        found = t61(data) if codec == "t.61" else strictly(data, codec)
-        if found and looks_like_text(found.text):
+        found = _t61(data) if codec == "t.61" else _strictly(data, codec)
+        if found and _looks_like_text(found.text):
             return found
     return None
 
 
-def t61(data: bytes) -> Decoded | None:
+def _t61(data: bytes) -> Decoded | None:
     """Decode T.61 as far as diacritics go; None if any byte above ASCII is none before a letter."""
     if len(T61_MARKED.sub(b"", data).translate(None, bytes(range(128)))):
         return None
@@ -245,7 +245,7 @@ DIGIT_INSIDE = re.compile(r"(?<=[^\W\d_a-zA-Z])\d+(?=[^\W\d_])|(?<=[^\W\d_])\d+(
 SYMBOL_INSIDE = re.compile(r"(?<=[^\W\d_])([^\w\s'’‘`´·.,:;/()\[\]?\-–—\u00ad\u3000-\u30ff\uff00-\uffef])(?=[^\W\d_])")
 
 
-def looks_like_text(text: str) -> bool:
+def _looks_like_text(text: str) -> bool:
     """Say whether a guessed decoding is words: what a font encoding or a wrong alphabet gives is not.
 
     Only what lies beside a character above ASCII counts, so that program code in a legacy encoding is no garbage.
@@ -256,12 +256,12 @@ def looks_like_text(text: str) -> bool:
         return len(LOST.findall(text)) < 0.02 * letters and foreign < len(text)
     if len(LOST.findall(text)) > 0.02 * letters or len(DIGIT_INSIDE.findall(text)) > 0.03 * letters:
         return False
-    rough = sum(1 for m in SYMBOL_INSIDE.finditer(text) if m[1] > "\x7f" or beside(text, m.start()))
+    rough = sum(1 for m in SYMBOL_INSIDE.finditer(text) if m[1] > "\x7f" or _beside(text, m.start()))
     rising = sum(1 for a, b in itertools.pairwise(text) if b > "\x7f" and a.islower() and b.isupper())
     controls = len(CONTROL.findall(text))
     return rough + rising + controls <= 0.01 * letters
 
 
-def beside(text: str, at: int) -> bool:
+def _beside(text: str, at: int) -> bool:
     """Say whether a neighbour of a position is above ASCII."""
     return text[at - 1] > "\x7f" or text[at + 1 : at + 2] > "\x7f"

@@ -95,20 +95,20 @@ def extract(payload: bytes, content_type: str) -> Extracted:
     >>> extract(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/plain\\r\\n\\r\\nhi", "application/http")
     Extracted(text='hi', encoding='utf-8', repair=None, extractor=None, problem=None)
     """
-    media, parameters = media_type(content_type)
+    media, parameters = _media_type(content_type)
     if media == "application/http":
         response = http_message.parse(payload)
         if response is None:
-            return of_body(payload, "", {})
-        return of_body(response.body, *media_type(response.content_type))
+            return _of_body(payload, "", {})
+        return _of_body(response.body, *_media_type(response.content_type))
     if not media or media == "application/json":  # rows of tables land without a type of their own
-        row = parsed_row(payload)
+        row = _parsed_row(payload)
         if row is not None:
-            return of_row(row)
-    return of_body(payload, media, parameters)
+            return _of_row(row)
+    return _of_body(payload, media, parameters)
 
 
-def media_type(value: str) -> tuple[str, dict[str, str]]:
+def _media_type(value: str) -> tuple[str, dict[str, str]]:
     """Split a Content-Type into its lower-case type and its parameters (RFC 9110 section 8.3)."""
     media, *rest = value.split(";", 1)
     pairs = PARAMETER.findall(";" + rest[0]) if rest else []
@@ -116,7 +116,7 @@ def media_type(value: str) -> tuple[str, dict[str, str]]:
     return media.strip().lower(), dict(reversed(list(unquoted)))
 
 
-def of_body(data: bytes, media: str, parameters: dict[str, str]) -> Extracted:
+def _of_body(data: bytes, media: str, parameters: dict[str, str]) -> Extracted:
     """Take the text of a document by its media type, or by its first bytes where that says nothing."""
     if not data:
         return Extracted()
@@ -136,10 +136,10 @@ def of_body(data: bytes, media: str, parameters: dict[str, str]) -> Extracted:
         clean = text.replace("\x00", "")
         text, extractor = html_text.extract(clean) if page else (html_text.strip_tags(clean), "tags_stripped")
         repairs += ["nul"] * (len(clean) < len(decoded.text))
-    return mended(text, decoded.encoding, repairs, extractor)
+    return _mended(text, decoded.encoding, repairs, extractor)
 
 
-def parsed_row(payload: bytes) -> dict[str, Any] | None:
+def _parsed_row(payload: bytes) -> dict[str, Any] | None:
     """Parse a payload that is a JSON object; None for anything else."""
     if not payload.lstrip().startswith(b"{"):
         return None
@@ -150,15 +150,15 @@ def parsed_row(payload: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def of_row(row: dict[str, Any]) -> Extracted:
+def _of_row(row: dict[str, Any]) -> Extracted:
     """Take the text column of a row."""
     text = next((row[name] for name in TEXT_COLUMNS if isinstance(row.get(name), str)), None)
-    return Extracted(problem="unreadable_shape") if text is None else mended(text, "utf-8", [], None)
+    return Extracted(problem="unreadable_shape") if text is None else _mended(text, "utf-8", [], None)
 
 
-def mended(text: str, encoding: str, repairs: list[str], extractor: str | None) -> Extracted:
+def _mended(text: str, encoding: str, repairs: list[str], extractor: str | None) -> Extracted:
     """Make the last repairs, those of characters, and give the row."""
-    steps = (("mojibake", mojibake.undo), ("surrogate", replace_surrogates), ("nul", drop_nul), ("crlf", unix_lines))
+    steps = (("mojibake", mojibake.undo), ("surrogate", _replace_surrogates), ("nul", _drop_nul), ("crlf", _unix_lines))
     for name, step in steps:
         better = step(text)
         if better != text and name not in repairs:
@@ -168,7 +168,7 @@ def mended(text: str, encoding: str, repairs: list[str], extractor: str | None) 
     return Extracted(text, encoding, ",".join(name for name in order if name in repairs) or None, extractor)
 
 
-def replace_surrogates(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Join surrogate pairs and replace lone ones, which JSON escapes can write and UTF-8 cannot."""
     try:
         text.encode()
@@ -177,11 +177,11 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
-def drop_nul(text: str) -> str:
+def _drop_nul(text: str) -> str:
     """Drop NUL, which no database text may hold."""
     return text.replace("\x00", "") if "\x00" in text else text
 
 
-def unix_lines(text: str) -> str:
+def _unix_lines(text: str) -> str:
     """Make every line end a line feed."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

@@ -52,15 +52,15 @@ def parse(block: bytes) -> Response | None:
         return None
     end = HEAD_END.search(block)
     head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
-    headers = header_lines(head)
+    headers = _header_lines(head)
     if "chunked" in headers.get("transfer-encoding", "").lower():
-        body = dechunk(body)
+        body = _dechunk(body)
     for coding in reversed(headers.get("content-encoding", "").lower().split(",")):
-        body = decompress(body, coding.strip())
+        body = _decompress(body, coding.strip())
     return Response(headers, body)
 
 
-def header_lines(head: bytes) -> dict[str, str]:
+def _header_lines(head: bytes) -> dict[str, str]:
     """Read header lines, folded ones joined, as the charset of the protocol's text, ISO-8859-1."""
     headers: dict[str, str] = {}
     name = ""
@@ -75,7 +75,7 @@ def header_lines(head: bytes) -> dict[str, str]:
     return headers
 
 
-def dechunk(body: bytes) -> bytes:
+def _dechunk(body: bytes) -> bytes:
     """Join the chunks; from the first place that is none, the bytes are taken as they stand."""
     parts: list[bytes] = []
     at = 0
@@ -89,15 +89,15 @@ def dechunk(body: bytes) -> bytes:
     return b"".join([*parts, body[at:]])
 
 
-def decompress(body: bytes, coding: str) -> bytes:
+def _decompress(body: bytes, coding: str) -> bytes:
     """Undo one content coding; a body that is not in it stays as it is, a cut one gives what there is."""
     if not body:
         return body
     if coding in ("gzip", "x-gzip"):
-        return inflate(body, 31)
+        return _inflate(body, 31)
     if coding == "deflate":
-        unpacked = inflate(body, 15)
-        return unpacked if unpacked is not body else inflate(body, -15)
+        unpacked = _inflate(body, 15)
+        return unpacked if unpacked is not body else _inflate(body, -15)
     if coding == "br":
         return _unbrotli(body)
     if coding == "zstd":
@@ -105,7 +105,7 @@ def decompress(body: bytes, coding: str) -> bytes:
     return body
 
 
-def inflate(body: bytes, window: int) -> bytes:
+def _inflate(body: bytes, window: int) -> bytes:
     """Unpack zlib streams, several gzip members too, up to the bound; the body itself when it is none."""
     out: list[bytes] = []
     room = MAX_BODY
@@ -115,7 +115,7 @@ def inflate(body: bytes, window: int) -> bytes:
         try:
             piece = stream.decompress(rest, room)
         except zlib.error:
-            piece = salvage(rest, window, room)
+            piece = _salvage(rest, window, room)
             out.append(piece)
             break
         out.append(piece)
@@ -125,7 +125,7 @@ def inflate(body: bytes, window: int) -> bytes:
     return joined or body
 
 
-def salvage(data: bytes, window: int, room: int) -> bytes:
+def _salvage(data: bytes, window: int, room: int) -> bytes:
     """Unpack the part of a damaged stream that lies before the damage."""
     stream = zlib.decompressobj(window)
     out: list[bytes] = []

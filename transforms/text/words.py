@@ -81,7 +81,7 @@ def characters() -> Characters:
         character = chr(point)
         kind = _kind(point, character)
         if kind != _SPLIT:
-            folds[point] = ord(lower(character)) | (kind << int(_CLASS))
+            folds[point] = ord(_lower(character)) | (kind << int(_CLASS))
     for point in _unsafe_points():
         folds[point] |= _UNSAFE
     small = np.zeros(256, dtype=np.uint8)
@@ -91,7 +91,7 @@ def characters() -> Characters:
     return Characters(small, folds)
 
 
-def lower(character: str) -> str:
+def _lower(character: str) -> str:
     """Return the simple lower case of one character: always one character (of `İ`, an `i`)."""
     return character.lower()[0]
 
@@ -297,7 +297,7 @@ def shown(text: str) -> str:
 
 @functools.cache
 def _shown(character: str) -> str:
-    return "" if _kind(ord(character), character) == _SKIP else lower(character)
+    return "" if _kind(ord(character), character) == _SKIP else _lower(character)
 
 
 class Words(NamedTuple):
