@@ -1,5 +1,9 @@
 """ShareGPT: a list `conversations` of turns with `from` and `value`."""
 
+from __future__ import annotations
+
+from lake.record_keys.chats import CONVERSATION_KEYS
+
 NAME = "sharegpt"
 KINDS = ("traces", "synthetic")
 ORDER = 50
@@ -11,9 +15,7 @@ def lacks(record: object) -> str | None:
     """Say what a record lacks to be a ShareGPT conversation."""
     if not isinstance(record, dict):
         return "records are not JSON objects"
-    turns = next(
-        (record[k] for k in ("conversations", "conversation", "items") if isinstance(record.get(k), list)), None
-    )
+    turns = next((record[k] for k in CONVERSATION_KEYS if isinstance(record.get(k), list)), None)
     if not turns:
         return "no list 'conversations'"
     return None if all(isinstance(t, dict) and "from" in t for t in turns) else "a turn has no 'from'"

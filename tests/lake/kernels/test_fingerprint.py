@@ -33,6 +33,7 @@ CHANGES = [  # file, what stands there (empty: append), what to put, whether the
     ("transforms/chat/turns.py", "", "\nSEEN = 1\n", True),
     ("transforms/text/document_text.py", "", "\nSEEN = 1\n", False),
     ("lake/schema.py", "", "\nSEEN = 1\n", True),
+    ("lake/record_keys/chats.py", "", "\nSEEN = 1\n", True),
     ("lake/errors.py", "", "\nSEEN = 1\n", False),
     ("lake/storage/table.py", "", "\nSEEN = 1\n", False),
 ]

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lake.record_keys.chats import CONVERSATION_KEYS, LABEL_KEYS, LABELS
 from transforms.chat.blocks import UnreadableShape
 from transforms.chat.formats import openai_chat, prompt_completion, sharegpt
 from transforms.chat.row_facts import row_facts
 from transforms.chat.units import Unit
-
-LABELS: Mapping[object, bool] = {True: True, False: False, "true": True, "false": False, "True": True, "False": False}
 
 
 def units(record: object) -> list[Unit]:
@@ -26,7 +25,7 @@ def units(record: object) -> list[Unit]:
         raise UnreadableShape("no label that says true or false")
     if isinstance(record.get("messages"), list):
         read = openai_chat.units(record)
-    elif any(isinstance(record.get(key), list) for key in sharegpt.KEYS):
+    elif any(isinstance(record.get(key), list) for key in CONVERSATION_KEYS):
         read = sharegpt.units(record)
     else:
         read = prompt_completion.units(record)
@@ -36,5 +35,5 @@ def units(record: object) -> list[Unit]:
 
 def label(record: Mapping[str, Any]) -> bool | None:
     """Return the verdict, or None where there is none; 1 and 0 are verdicts too."""
-    value = next((record[key] for key in ("label", "kto_tag") if key in record), None)
+    value = next((record[key] for key in LABEL_KEYS if key in record), None)
     return LABELS.get(value) if isinstance(value, bool | int | str) else None

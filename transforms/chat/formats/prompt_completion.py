@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lake.record_keys.chats import COMPLETION_KEYS, PROMPT_KEYS
 from transforms.chat.blocks import Message, UnreadableShape, message
 from transforms.chat.calls import tools_text
 from transforms.chat.row_facts import history_messages, row_facts, system_message
 from transforms.chat.turns import all_turns
 from transforms.chat.units import Unit, unit
 
-PROMPTS = ("prompt", "question", "query", "problem")
-COMPLETIONS = ("completion", "response", "output", "answer", "solution")
 END = "<|endoftext|>"
 
 
@@ -30,7 +29,7 @@ def units(record: object) -> list[Unit]:
 
 def prompt_turns(record: Mapping[str, Any]) -> list[Message]:
     """Return the turns that ask."""
-    prompt = texts_or_turns(record, PROMPTS)
+    prompt = texts_or_turns(record, PROMPT_KEYS)
     if isinstance(prompt, str):
         return [*system_message(record), *history_messages(record), message("user", prompt)]
     return [*system_message(record), *all_turns(prompt)]
@@ -38,7 +37,7 @@ def prompt_turns(record: Mapping[str, Any]) -> list[Message]:
 
 def completion_turns(record: Mapping[str, Any]) -> list[Message]:
     """Return the turns that answer."""
-    completion = texts_or_turns(record, COMPLETIONS)
+    completion = texts_or_turns(record, COMPLETION_KEYS)
     if isinstance(completion, str):
         return [message("assistant", completion.removesuffix(END))]
     return all_turns(completion, "assistant")

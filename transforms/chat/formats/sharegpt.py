@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from lake.record_keys.chats import CONVERSATION_KEYS
 from transforms.chat.blocks import Message, UnreadableShape, block_call, json_text, loaded, message
 from transforms.chat.formats.openai_chat import chat
 from transforms.chat.turns import role_of, turns
 from transforms.chat.units import Unit
-
-KEYS = ("conversations", "conversation", "items")
 
 
 def units(record: object) -> list[Unit]:
     """Read one conversation."""
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
-    found = next((record[k] for k in KEYS if isinstance(record.get(k), list)), None)
+    found = next((record[k] for k in CONVERSATION_KEYS if isinstance(record.get(k), list)), None)
     if found is None:
         raise UnreadableShape("no list 'conversations'")
     return [chat(record, [m for turn in found for m in sharegpt_turn(turn)])]

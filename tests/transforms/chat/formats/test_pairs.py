@@ -111,13 +111,14 @@ def test_every_weighted_pair_of_the_demo_file_is_read(data: Path) -> None:
     assert {u[side][0]["weight"] for u in units for side in ("chosen", "rejected")} == {1}
 
 
-@pytest.mark.parametrize("label", [True, 1, "true", False, 0, "false"])
+@pytest.mark.parametrize("label", [True, 1, "true", "True", False, 0, "false", "False"])
 def test_a_label_may_be_a_boolean_a_number_or_a_word(label: object) -> None:
-    wanted = label in (True, "true")
+    wanted = label in (True, "true", "True")
     for record in (
         {"messages": [U, A], "label": label},
         {"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "good"}], "kto_tag": label},
         {"prompt": "q", "completion": "good", "label": label},
+        {"question": "q", "answer": "good", "label": label},
     ):
         unit = one(record, "kto")
         assert said(unit["messages"]) == [("user", "q"), ("assistant", "good")] and unit["label"] is wanted
