@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from lake.record_keys.chats import END_KEYS, SPAN_CONTEXT_KEYS, SPAN_ID_KEYS, TRACE_ID_KEYS
 from lake.sources._span_keys import span_key
 
-NESTING = ("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "spans")
+SPAN_LIST_KEYS = (
+    *("resourceSpans", "resource_spans", "scopeSpans", "scope_spans"),
+    *("instrumentationLibrarySpans", "spans"),
+)
+NAME_PARTS = 3  # of the longest prefix by which a format knows a span: llm.request.type
 
 
 def attribute_names(record: object) -> list[str] | None:
     """Return the names of a span's attributes, of the first span of an export; None where it is no span.
 
-    Nested attributes count by their first name.
+    Nested attributes count by the names on their way down, joined by dots, as far as the known names go.
     """
     span = next(spans_within(record), None)
     if not isinstance(span, dict):
@@ -28,8 +33,15 @@ def attribute_names(record: object) -> list[str] | None:
             return []
     if isinstance(given, list):
         return [str(a.get("key")) for a in given if isinstance(a, dict)]
-    bare = not any(k in span for k in ("spanId", "span_id", "spanContext", "context"))
-    return list(given) if isinstance(given, dict) else list(span) if bare else []
+    bare = not any(k in span for k in (*SPAN_ID_KEYS, *SPAN_CONTEXT_KEYS))
+    return list(_dotted(given if isinstance(given, dict) else span if bare else {}, NAME_PARTS))
+
+
+def _dotted(attributes: Mapping[str, Any], parts: int) -> Iterator[str]:
+    for name, value in attributes.items():
+        yield name
+        if isinstance(value, dict) and parts > 1:
+            yield from (f"{name}.{inner}" for inner in _dotted(value, parts - 1))
 
 
 def all_attribute_names(record: object) -> list[str]:
@@ -41,7 +53,7 @@ def spans_within(record: object) -> Iterator[Any]:
     """Yield the spans of an export; of a span itself, the span; of a mapping of operations to spans, these."""
     if not isinstance(record, dict):
         return
-    nested = [record[k] for k in NESTING if isinstance(record.get(k), list)]
+    nested = [record[k] for k in SPAN_LIST_KEYS if isinstance(record.get(k), list)]
     if nested:
         for inner in nested[0]:
             yield from spans_within(inner)
@@ -57,7 +69,7 @@ def is_span(value: object) -> bool:
     return (
         isinstance(value, dict)
         and "attributes" in value
-        and any(k in value for k in ("spanId", "span_id", "spanContext", "context"))
+        and any(k in value for k in (*SPAN_ID_KEYS, *SPAN_CONTEXT_KEYS))
     )
 
 
@@ -73,18 +85,16 @@ def split(payload: bytes) -> Iterable[bytes]:
 def natural_key(record: object) -> str | None:
     """Return trace id and span id; a hash for a span without them."""
     known = record if isinstance(record, dict) else {}
-    holders = [known, *(known[k] for k in ("spanContext", "context", "span_context") if isinstance(known.get(k), dict))]
-    trace_id = next((h[k] for h in holders for k in ("traceId", "trace_id") if h.get(k)), None)
-    span_id = next((h[k] for h in holders for k in ("spanId", "span_id") if h.get(k)), None)
+    holders = [known, *(known[k] for k in SPAN_CONTEXT_KEYS if isinstance(known.get(k), dict))]
+    trace_id = next((h[k] for h in holders for k in TRACE_ID_KEYS if h.get(k)), None)
+    span_id = next((h[k] for h in holders for k in SPAN_ID_KEYS if h.get(k)), None)
     return span_key(trace_id, span_id, record)
 
 
 def observed_at(record: object) -> str | None:
     """Return the end of a span, ISO 8601."""
     known = record if isinstance(record, dict) else {}
-    value = next(
-        (known[k] for k in ("endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time") if known.get(k)), None
-    )
+    value = next((known[k] for k in END_KEYS if known.get(k)), None)
     if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
         value = value[0] * 10**9 + value[1]
     if isinstance(value, str) and value.isascii() and value.isdigit():

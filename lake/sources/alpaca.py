@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from lake.record_keys.chats import ANSWER_KEYS
+
 NAME = "alpaca"
 KINDS = ("synthetic",)
 ORDER = 40
 IDENTITY = "record"
 KEYS = ("instruction", "input", "output")
-ANSWERS = ("output", "response", "completion", "answer")
 
 
 def lacks(record: object) -> str | None:
@@ -16,6 +17,6 @@ def lacks(record: object) -> str | None:
         return "records are not JSON objects"
     if not isinstance(record.get("instruction"), str):
         return "no text 'instruction'"
-    if not any(isinstance(record.get(key), str) for key in ANSWERS):
+    if not any(isinstance(record.get(key), str) for key in ANSWER_KEYS):
         return "no text 'output' or 'response'"
     return None

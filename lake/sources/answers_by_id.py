@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lake.record_keys.items import GROUND_TRUTH_KEYS
 from lake.sources.question_answer import lacks as row_lacks
 
 NAME = "answers_by_id"
@@ -9,7 +10,6 @@ KINDS = ("benchmark",)
 ORDER = 65
 IDENTITY = "record"
 KEYS = ("id", "ground_truth")
-ANSWERS = ("ground_truth", "answer", "answers", "target", "gold")
 
 
 def lacks(record: object) -> str | None:
@@ -20,4 +20,4 @@ def lacks(record: object) -> str | None:
         return "it holds its question"
     if not isinstance(record.get("id"), str | int):
         return "no key 'id'"
-    return None if any(key in record for key in ANSWERS) else "no key 'ground_truth' or 'answer'"
+    return None if any(key in record for key in GROUND_TRUTH_KEYS) else "no key 'ground_truth' or 'answer'"

@@ -1,12 +1,16 @@
 """Anthropic messages: requests with content blocks, responses, both together, recorded exchanges and streams."""
 
+from __future__ import annotations
+
+from lake.record_keys.chats import ANTHROPIC_CALLS, ANTHROPIC_RESULTS, ANTHROPIC_THOUGHTS
+
 NAME = "anthropic"
 KINDS = ("traces", "synthetic")
 ORDER = 30
 IDENTITY = "record"
 KEYS = ("messages", "system", "content", "stop_reason", "type", "role")
 
-BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"})
+BLOCKS = frozenset({*ANTHROPIC_CALLS, *ANTHROPIC_RESULTS, *ANTHROPIC_THOUGHTS})
 MARKS = ('"type":"message"', '"type": "message"', "event: message_start")
 
 

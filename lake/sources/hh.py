@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lake.record_keys.chats import SPEAKERS
+
 NAME = "hh"
 KINDS = ("synthetic",)
 ORDER = 15
@@ -17,6 +19,6 @@ def lacks(record: object) -> str | None:
         text = record.get(key)
         if not isinstance(text, str):
             return f"no text {key!r}"
-        if not text.lstrip().startswith(("Human:", "Assistant:")):
+        if not text.lstrip().startswith(tuple(f"{name}:" for name in SPEAKERS)):
             return f"{key!r} does not open with 'Human:'"
     return None

@@ -1,5 +1,9 @@
 """OpenAI chat messages: an object with a list `messages`, or a file that is one list of messages."""
 
+from __future__ import annotations
+
+from lake.sources._turns import names_role
+
 NAME = "openai_chat"
 KINDS = ("traces", "synthetic")
 ORDER = 60
@@ -13,5 +17,10 @@ def lacks(record: object) -> str | None:
     messages = record if isinstance(record, list) else record.get("messages") if isinstance(record, dict) else None
     if not isinstance(messages, list) or not messages:
         return "no list 'messages'"
-    says = all(isinstance(m, dict) and isinstance(m.get("role", m.get("type")), str) for m in messages)
-    return None if says else "an element of 'messages' has no role"
+    return None if all(_is_turn(message) for message in messages) else "an element of 'messages' has no role"
+
+
+def _is_turn(message: object) -> bool:
+    # Any word may be a role: agents write the names of tools there.
+    worded = isinstance(message, dict) and isinstance(message.get("role", message.get("type")), str)
+    return worded or names_role(message)

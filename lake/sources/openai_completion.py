@@ -1,5 +1,9 @@
 """Calls of OpenAI's interface and its kin: request with response, responses, batch files, exchanges, streams."""
 
+from __future__ import annotations
+
+from lake.record_keys.chats import CHUNK_OBJECT, HTTP_KEYS, REQUEST_KEYS, RESPONSE_KEYS, RESPONSE_OBJECTS
+
 NAME = "openai_completion"
 KINDS = ("traces", "synthetic")
 ORDER = 40
@@ -7,26 +11,24 @@ IDENTITY = "record"
 KEYS = ("request", "response", "choices", "object", "model")
 ITEMS = (None, ".")
 
-PAIRS = (("request", "response"), ("req", "resp"), ("reqPayload", "respPayload"), ("request_body", "response_body"))
-
 
 def lacks(record: object) -> str | None:
     """Say what a record lacks to be a call."""
     if isinstance(record, list):
-        chunks = record and all(isinstance(c, dict) and c.get("object") == "chat.completion.chunk" for c in record)
+        chunks = record and all(isinstance(c, dict) and c.get("object") == CHUNK_OBJECT for c in record)
         return None if chunks else "no list of chat.completion.chunk"
     if not isinstance(record, dict):
         return "records are not JSON objects"
-    if record.get("object") == "chat.completion.chunk":
+    if record.get("object") == CHUNK_OBJECT:
         return "the other chunks of its stream (a list of them, or the recorded body, is read)"
-    if any(isinstance(record.get(a), dict | str) and isinstance(record.get(b), dict | str) for a, b in PAIRS):
+    if all(any(isinstance(record.get(k), dict | str) for k in keys) for keys in (REQUEST_KEYS, RESPONSE_KEYS)):
         return None
-    if record.get("object") in ("chat.completion", "text_completion", "response") or "custom_id" in record:
+    if record.get("object") in RESPONSE_OBJECTS or "custom_id" in record:
         return None
     if is_answer(record.get("choices")) or isinstance(record.get("candidates"), list):
         return None
     body = record.get("body")
-    http = "status" in record or "headers" in record or "url" in record
+    http = any(key in record for key in HTTP_KEYS)
     return None if http and isinstance(body, dict | str) else "neither 'choices' nor a request with its response"
 
 

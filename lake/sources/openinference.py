@@ -10,12 +10,11 @@ ORDER = 15
 IDENTITY = "span"
 KEYS = ("attributes", "context", "openinference.span.kind", "parent_id", "status_code")
 
+PREFIXES = ("openinference.", "llm.input_messages", "llm.output_messages")
+
 
 def lacks(record: object) -> str | None:
     """Say what a record lacks to be an OpenInference span."""
-    names = all_attribute_names(record)
-    said = any(
-        n.startswith(("openinference.", "llm.input_messages", "llm.output_messages")) or n == "openinference"
-        for n in names
-    )
-    return None if said else "no attribute 'openinference.span.kind' or 'llm.input_messages'"
+    if any(name.startswith(PREFIXES) for name in all_attribute_names(record)):
+        return None
+    return "no attribute 'openinference.span.kind' or 'llm.input_messages'"

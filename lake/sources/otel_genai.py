@@ -15,6 +15,6 @@ PREFIXES = ("gen_ai.", "ai.operationId", "ai.prompt", "ai.response", "traceloop.
 
 def lacks(record: object) -> str | None:
     """Say what a record lacks to be such a span."""
-    names = all_attribute_names(record)
-    said = any(n.startswith(PREFIXES) or n == "gen_ai" for n in names)
-    return None if said else "no attribute that begins with 'gen_ai.' or 'ai.operationId'"
+    if any(name.startswith(PREFIXES) for name in all_attribute_names(record)):
+        return None
+    return "no attribute that begins with 'gen_ai.' or 'ai.operationId'"

@@ -6,20 +6,21 @@ contracts/reference/benchmarks.csv; the names here are those that count without 
 
 from __future__ import annotations
 
+from lake.record_keys.items import QUESTION_KEYS
+
 NAME = "question_answer"
 KINDS = ("benchmark",)
 ORDER = 60
 IDENTITY = "record"
 KEYS = ("question", "answer", "choices")
-QUESTIONS = ("question", "QUESTION", "Question", "problem", "prompt", "query", "instruction", "goal")
 
 
 def lacks(record: object) -> str | None:
     """Say what a record lacks to be an item."""
     if not isinstance(record, dict):
         return "records are not JSON objects"
-    if any(isinstance(record.get(key), str | list) for key in QUESTIONS):
+    if any(isinstance(record.get(key), str | list) for key in QUESTION_KEYS):
         return None
     if isinstance(record.get("messages"), list) and "answer" in record:
         return None
-    return f"no question under {', '.join(repr(key) for key in QUESTIONS)}"
+    return f"no question under {', '.join(repr(key) for key in QUESTION_KEYS)}"

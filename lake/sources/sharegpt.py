@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lake.record_keys.chats import CONVERSATION_KEYS
+from lake.sources._turns import names_role
 
 NAME = "sharegpt"
 KINDS = ("traces", "synthetic")
@@ -18,4 +19,5 @@ def lacks(record: object) -> str | None:
     turns = next((record[k] for k in CONVERSATION_KEYS if isinstance(record.get(k), list)), None)
     if not turns:
         return "no list 'conversations'"
-    return None if all(isinstance(t, dict) and "from" in t for t in turns) else "a turn has no 'from'"
+    spoken = all((isinstance(turn, dict) and "from" in turn) or names_role(turn) for turn in turns)
+    return None if spoken else "a turn has no 'from'"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from lake.record_keys.documents import TEXT_KEYS
+
 NAME = "web_rows"
 KINDS = ("web",)
 ORDER = 70
 IDENTITY = "record"
-# As in transforms.document_text, which reads the first of these that holds a text.
-KEYS = (
-    "text", "content", "raw_content", "page_content", "document", "body", "markdown", "article", "passage", "contents",
-)  # fmt: skip
+KEYS = TEXT_KEYS
 
 
 def lacks(record: object) -> str | None:
     """Say what a record lacks to be a row with a text."""
     if not isinstance(record, dict):
         return "records are not JSON objects"
-    if any(isinstance(record.get(key), str) for key in KEYS):
+    if any(isinstance(record.get(key), str) for key in TEXT_KEYS):
         return None
-    return f"no text under {', '.join(repr(key) for key in KEYS)}"
+    return f"no text under {', '.join(repr(key) for key in TEXT_KEYS)}"

@@ -12,6 +12,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lake.record_keys.chats import ANTHROPIC_CALLS, ANTHROPIC_RESULTS
+
 Message = dict[str, Any]
 
 TEXT = frozenset(
@@ -21,31 +23,14 @@ THOUGHT = frozenset(
     {"thinking", "reasoning", "reasoning_text", "reasoning_content", "Microsoft.Extensions.AI.TextReasoningContent"}
 )
 CALLS = ("tool_calls", "toolCalls", "tool_call", "toolInvocations")
-CALL = frozenset(
-    {
-        "tool_use",
-        "server_tool_use",
-        "mcp_tool_use",
-        "tool-call",
-        "tool_call",
-        "function_call",
-        "custom_tool_call",
-        "function",
-    }
-)
+CALL = frozenset({*ANTHROPIC_CALLS, "tool-call", "tool_call", "function_call", "custom_tool_call", "function"})
 RESULT = frozenset(
     {
-        "tool_result",
+        *ANTHROPIC_RESULTS,
         "tool-result",
         "tool_call_response",
         "function_call_output",
         "custom_tool_call_output",
-        "mcp_tool_result",
-        "web_search_tool_result",
-        "web_fetch_tool_result",
-        "code_execution_tool_result",
-        "bash_code_execution_tool_result",
-        "text_editor_code_execution_tool_result",
     }
 )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from lake.record_keys.chats import ENVELOPE_KEYS, ROLE_KEYS, ROLES
 from transforms.chat.blocks import (
     CALL,
     CALLS,
@@ -34,36 +35,18 @@ from transforms.chat.blocks import (
     text_of,
 )
 
-ROLES: Mapping[str, str] = {
-    **dict.fromkeys(("system", "developer", "systemmessage", "systemprompt"), "system"),
-    **dict.fromkeys(("user", "human", "prompter", "customer", "humanmessage", "usermessage"), "user"),
-    **dict.fromkeys(
-        ("assistant", "gpt", "ai", "bot", "model", "agent", "chatbot", "aimessage", "assistantmessage"), "assistant"
-    ),
-    **dict.fromkeys(
-        ("chatgpt", "bing", "bard", "claude", "function_call", "aimessagechunk", "function-call"), "assistant"
-    ),
-    **dict.fromkeys(
-        ("tool", "function", "observation", "ipython", "tool_response", "toolmessage", "functionmessage"), "tool"
-    ),
-    **dict.fromkeys(("function_response", "tool_result", "tool_results", "environment"), "tool"),
-}
-"""What the dialects call the four roles, lower case."""
-
-SAYS = frozenset(
+CONTENT_KEYS = frozenset(
     {"content", "parts", "value", "text", "tool_calls", "function_call", "reasoning_content", "refusal", "audio"}
 )
 """Keys by which a turn that names no role says something."""
-REASONING = ("reasoning_content", "reasoning", "thinking", "thought")
-ASIDE = frozenset({*REASONING, *CALLS, "function_call", "additional_kwargs", "refusal", "audio", "images"})
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "thought")
+ASIDE_KEYS = frozenset({*REASONING_KEYS, *CALLS, "function_call", "additional_kwargs", "refusal", "audio", "images"})
 """Keys beside the content that say something; most turns have none."""
-WRAPPED = ("message", "kwargs", "data")
-"""Keys under which LangChain, AutoGen and exports keep the message itself."""
 
 
 def role_of(raw: Mapping[str, Any]) -> str | None:
     """Return a turn's role in the common vocabulary, or None where it names none of ours."""
-    for key in ("role", "from", "type", "speaker", "author"):
+    for key in ROLE_KEYS:
         name = raw.get(key)
         if key != "role" and isinstance(raw.get("role"), str):
             break  # a role of its own, unknown to us, is never overruled
@@ -145,7 +128,7 @@ def turns(raw: object, default_role: str | None = None) -> list[Message]:
     if isinstance(kind, str) and (kind in RESULT or (kind in CALL | THOUGHT and "role" not in raw)):
         return list(Splitter("assistant", {}).walk([raw]))
     role = role_of(raw)
-    if role is None and default_role and "role" not in raw and SAYS & raw.keys():
+    if role is None and default_role and "role" not in raw and CONTENT_KEYS & raw.keys():
         role = default_role
     if role is None:
         raise UnreadableShape(f"role {raw.get('role', raw.get('from'))!r}")
@@ -154,7 +137,7 @@ def turns(raw: object, default_role: str | None = None) -> list[Message]:
 
 def unwrapped(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the message inside an envelope such as `{"message": {...}}`, which may know its role."""
-    for key in WRAPPED:
+    for key in ENVELOPE_KEYS:
         inner = raw.get(key)
         if isinstance(inner, dict) and "content" not in raw and "parts" not in raw:
             role = role_of(inner) or role_of(raw)
@@ -245,12 +228,12 @@ class Splitter:
     def take_fields(self) -> None:
         """Take what dialects keep beside the content: calls, reasoning, refusal, audio."""
         raw = self.raw
-        if ASIDE.isdisjoint(raw):
+        if ASIDE_KEYS.isdisjoint(raw):
             return
         extra = raw.get("additional_kwargs")
         if not self.calls:
             self.calls = [*field_calls(raw)] or [*field_calls(extra if isinstance(extra, dict) else {})]
-        for key in REASONING:
+        for key in REASONING_KEYS:
             value = raw.get(key)
             if not self.thoughts and isinstance(value, str | list | dict) and (text := text_of(value)):
                 self.thoughts.append(text)

@@ -21,17 +21,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from lake.record_keys.documents import TEXT_KEYS
 from transforms.kernel import Kernel
 from transforms.text import html_text, http_message, mojibake
 from transforms.text.decoding import decode
 
 INPUTS = pa.schema([("payload", pa.binary()), ("content_type", pa.string())])
 RESULTS = pa.schema([(name, pa.string()) for name in ("text", "encoding", "repair", "extractor", "problem")])
-
-# Columns that hold a row's text, the most usual first.
-TEXT_COLUMNS = (
-    "text", "content", "raw_content", "page_content", "document", "body", "markdown", "article", "passage", "contents",
-)  # fmt: skip
 
 MARKUP = ("text/html", "application/xhtml+xml")
 XML = ("text/xml", "application/xml", "application/rss+xml", "application/atom+xml", "image/svg+xml")
@@ -152,7 +148,7 @@ def _parsed_row(payload: bytes) -> dict[str, Any] | None:
 
 def _of_row(row: dict[str, Any]) -> Extracted:
     """Take the text column of a row."""
-    text = next((row[name] for name in TEXT_COLUMNS if isinstance(row.get(name), str)), None)
+    text = next((row[name] for name in TEXT_KEYS if isinstance(row.get(name), str)), None)
     return Extracted(problem="unreadable_shape") if text is None else _mended(text, "utf-8", [], None)
 
 

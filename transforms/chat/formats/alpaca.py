@@ -6,18 +6,17 @@ The user's turn is instruction and input, an empty line between; Alpaca's own fr
 
 from __future__ import annotations
 
+from lake.record_keys.chats import ANSWER_KEYS
 from transforms.chat.blocks import UnreadableShape, message
 from transforms.chat.row_facts import history_messages, row_facts, system_message
 from transforms.chat.units import Unit, unit
-
-ANSWERS = ("output", "response", "completion", "answer")
 
 
 def units(record: object) -> list[Unit]:
     """Read one row."""
     if not isinstance(record, dict) or not isinstance(record.get("instruction"), str):
         raise UnreadableShape("no text 'instruction'")
-    answer = next((record[key] for key in ANSWERS if isinstance(record.get(key), str)), None)
+    answer = next((record[key] for key in ANSWER_KEYS if isinstance(record.get(key), str)), None)
     if answer is None:
         raise UnreadableShape("no text 'output'")
     turns = [*system_message(record), *history_messages(record), message("user", asked(record["instruction"], record))]

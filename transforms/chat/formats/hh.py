@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
+from lake.record_keys.chats import SPEAKERS
 from transforms.chat.blocks import Message, UnreadableShape, message
 from transforms.chat.formats.preference import pair
 from transforms.chat.units import Unit
 
-TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):")
-ROLES = {"Human": "user", "Assistant": "assistant"}
+TURN = re.compile(rf"(?:^\s*|\n\n)({'|'.join(SPEAKERS)}):")
 
 
 def units(record: object) -> list[Unit]:
@@ -34,4 +34,4 @@ def dialogue(text: object) -> list[Message]:
     before, *rest = TURN.split(text)
     if before.strip() or not rest:
         raise UnreadableShape("a dialogue does not open with 'Human:' or 'Assistant:'")
-    return [message(ROLES[who], words.strip()) for who, words in zip(rest[::2], rest[1::2], strict=True)]
+    return [message(SPEAKERS[who], words.strip()) for who, words in zip(rest[::2], rest[1::2], strict=True)]

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lake.record_keys.chats import CHUNK_OBJECT, HTTP_REQUEST_KEYS, REQUEST_KEYS, RESPONSE_KEYS
 from transforms.chat.blocks import UnreadableShape
 from transforms.chat.calls import answers, event_stream, given, parsed, system_turns, tools_text
 from transforms.chat.formats.openai_chat import created, sampled
 from transforms.chat.units import Unit, outcome, unit
 
-REQUEST = ("request", "req", "reqPayload", "request_body", "params")
-RESPONSE = ("response", "resp", "respPayload", "response_body", "completion", "result")
+REQUEST = (*REQUEST_KEYS, "params")  # the last is that of Anthropic's batch files, whose `custom_id` tells them
+RESPONSE = (*RESPONSE_KEYS, "result")
 ASKS = ("messages", "contents", "input", "prompt")
 ANSWERS = ("choices", "candidates", "output", "content")
 
@@ -28,7 +29,7 @@ def units(record: object) -> list[Unit]:
         return [unit(turns) for turns in answers(record)]
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
-    if record.get("object") == "chat.completion.chunk":
+    if record.get("object") == CHUNK_OBJECT:
         raise UnreadableShape("one chunk of a stream is no answer")
     request, response = exchange(record)
     before = given(request) if request is not None else []
@@ -54,7 +55,7 @@ def exchange(record: Mapping[str, Any]) -> tuple[object, object]:
     request = body(first(record, REQUEST))
     response = body(first(record, RESPONSE))
     if "body" in record:
-        if request is None and ("url" in record or "method" in record):
+        if request is None and any(k in record for k in HTTP_REQUEST_KEYS):
             request = body(record)
         elif response is None:
             response = body(record)

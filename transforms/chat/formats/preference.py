@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lake.record_keys.chats import SIDE_KEYS
 from transforms.chat.blocks import Message, UnreadableShape, message
 from transforms.chat.calls import tools_text
 from transforms.chat.formats.alpaca import asked
@@ -17,8 +18,6 @@ from transforms.chat.formats.sharegpt import sharegpt_turn
 from transforms.chat.row_facts import history_messages, row_facts, system_message
 from transforms.chat.units import Unit, unit
 
-CHOSEN = ("chosen", "chosen_messages", "chosen_response", "response_chosen")
-REJECTED = ("rejected", "rejected_messages", "rejected_response", "response_rejected")
 CONVERSATIONS = ("conversations", "messages", "conversation", "prompt", "context")
 QUESTIONS = ("prompt", "question", "query", "instruction", "input")
 
@@ -27,7 +26,11 @@ def units(record: object) -> list[Unit]:
     """Read one pair."""
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
-    return [pair(record, asked_turns(record), side(record, CHOSEN), side(record, REJECTED))]
+    keys = next((keys for keys in SIDE_KEYS if all(key in record for key in keys)), None)
+    if keys is None:
+        raise UnreadableShape("no keys 'chosen' and 'rejected'")
+    chosen, rejected = (side(record[key], key) for key in keys)
+    return [pair(record, asked_turns(record), chosen, rejected)]
 
 
 def pair(record: Mapping[str, Any], prompt: list[Message], chosen: list[Message], rejected: list[Message]) -> Unit:
@@ -40,8 +43,8 @@ def pair(record: Mapping[str, Any], prompt: list[Message], chosen: list[Message]
         rejected: the other side.
     """
     shared = 0
-    for one, other in zip(chosen[:-1], rejected[:-1], strict=False):
-        if said(one) != said(other):
+    for preferred, other in zip(chosen[:-1], rejected[:-1], strict=False):
+        if with_null_weight(preferred) != with_null_weight(other):
             break
         shared += 1
     common = chosen[:shared]
@@ -57,24 +60,23 @@ def starts_with(common: list[Message], prompt: list[Message]) -> bool:
     if not common:
         return False
     bare = [m for m in common if m["role"] != "system"]
-    wanted = [said(m) for m in prompt if m["role"] != "system"]
+    wanted = [with_null_weight(m) for m in prompt if m["role"] != "system"]
     same_system = len(bare) < len(common) or len(wanted) == len(prompt)
-    return same_system and [said(m) for m in bare[: len(wanted)]] == wanted
+    return same_system and [with_null_weight(m) for m in bare[: len(wanted)]] == wanted
 
 
-def said(turn: Message) -> Message:
-    """Return a turn without its weight, which differs between prompt and answer."""
-    return {key: value for key, value in turn.items() if key != "weight"}
+def with_null_weight(turn: Message) -> Message:
+    """Return a turn as it is compared: its weight, which differs between prompt and answer, is null."""
+    return {**turn, "weight": None}
 
 
-def side(record: Mapping[str, Any], keys: tuple[str, ...]) -> list[Message]:
+def side(value: object, key: str) -> list[Message]:
     """Read one side: a text, a turn or a list of turns."""
-    value = next((record[key] for key in keys if key in record), None)
     if isinstance(value, str):
         return [message("assistant", value)]
     turns = value if isinstance(value, list) else [value]
     if not turns or not all(isinstance(turn, dict) for turn in turns):
-        raise UnreadableShape(f"{keys[0]} is no text, turn or list of turns")
+        raise UnreadableShape(f"{key} is no text, turn or list of turns")
     return [m for turn in turns for m in sharegpt_turn(turn)]
 
 

@@ -9,24 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from lake.record_keys.chats import END_KEYS, SPAN_CONTEXT_KEYS, SPAN_ID_KEYS, TRACE_ID_KEYS
 from transforms.chat.blocks import loaded
 from transforms.chat.calls import parsed
 from transforms.chat.units import time
 
 DEPTH = 24
+START_KEYS = ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time")
 VALUES = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue")
 
 
 def span_ids(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ids and times of a span as fields of `chat_units.SPAN`."""
-    contexts = [
-        record,
-        *(record[k] for k in ("spanContext", "context", "span_context") if isinstance(record.get(k), dict)),
-    ]
-    trace_id = first_text(contexts, ("traceId", "trace_id"))
-    span_id = first_text(contexts, ("spanId", "span_id"))
-    started = first_time(record, ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time"))
-    ended = first_time(record, ("endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time"))
+    contexts = [record, *(record[k] for k in SPAN_CONTEXT_KEYS if isinstance(record.get(k), dict))]
+    trace_id = first_text(contexts, TRACE_ID_KEYS)
+    span_id = first_text(contexts, SPAN_ID_KEYS)
+    started = first_time(record, START_KEYS)
+    ended = first_time(record, END_KEYS)
     return {
         "trace_id": trace_id if span_id else None,
         "span_id": span_id,
