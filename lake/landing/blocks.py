@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from typing import Any, BinaryIO, cast
+from datetime import datetime
+from typing import BinaryIO, cast
 
 from lake.landing.containers import KEPT, MAX_RECORD, Block, too_long
 from lake.landing.inputs import InputFile
 from lake.landing.recognition import parsed
 from lake.landing.streams import Stream
-from lake.sources import Bad, Format, Row, Skip
+from lake.sources.protocol import Bad, DocumentFormat, Format, JsonFormat, RecordFormat, Row, Skip, SpanFormat
+from lake.times import utc_time
 
 GATHER_ROWS, GATHER_BYTES = 1024, 4 << 20  # of one block
 
@@ -26,16 +27,17 @@ def read_blocks(file: InputFile, format: Format, cut: Cut | None, stream: Stream
         cut: how its records are cut, for JSON formats.
         stream: at its beginning.
     """
-    if format.identity == "document":
+    if isinstance(format, DocumentFormat):
         yield _document(file, format, stream)
-    elif cut is not None:
+    elif isinstance(format, RecordFormat):
+        yield from _gathered(format, stream, file.path)
+    else:
+        assert cut is not None
         for block in cut(stream):
             yield _refined(block, format)
-    else:
-        yield from _gathered(format, stream, file.path)
 
 
-def _document(file: InputFile, format: Format, stream: Stream) -> Block:
+def _document(file: InputFile, format: DocumentFormat, stream: Stream) -> Block:
     head = stream.peek(1 << 16)[: 1 << 16]
     data = stream.read(MAX_RECORD + 1)
     keys: list[str | None] = [file.natural_key]
@@ -50,7 +52,7 @@ def _document(file: InputFile, format: Format, stream: Stream) -> Block:
     return block
 
 
-def _gathered(format: Format, stream: Stream, path: str) -> Iterator[Block]:
+def _gathered(format: RecordFormat, stream: Stream, path: str) -> Iterator[Block]:
     """Gather the rows of a format that cuts its own records to blocks."""
     block, positions, size, last = _empty_block(), [], 0, None
     for row in format.read(cast(BinaryIO, stream), path):
@@ -100,30 +102,27 @@ def _add(block: Block, row: Row | Bad) -> None:
     block.observed.append(None if isinstance(row, Bad) else row.observed_at)
 
 
-def _refined(block: Block, format: Format) -> Block:
-    """Cut records further, and read keys and times out of them, where the format has functions for it."""
-    split = format.optional("split")
-    if split is not None:
-        block = _split(block, split)
-    natural_key, observed_at = format.optional("natural_key"), format.optional("observed_at")
-    if natural_key is None and observed_at is None:
+def _refined(block: Block, format: JsonFormat) -> Block:
+    """Cut records of a span format further, and read keys and times out of them; others stay as they are."""
+    if not isinstance(format, SpanFormat):
         return block
+    block = _split(block, format)
     keys: list[str | None] = []
     times: list[datetime | None] = []
     for index, payload in enumerate(block.payloads):
         value = parsed(payload) if index not in block.problems else None
-        key = natural_key(value[0]) if natural_key and value else None
-        if natural_key and key is None and index not in block.problems:
+        key = format.natural_key(value[0]) if value else None
+        if key is None and index not in block.problems:
             block.problems[index] = "a span without ids: trace id and span id were expected"
         # JSON may escape half of a surrogate pair, which no text of the tables can hold.
         keys.append(None if key is None else key.encode("utf-8", "backslashreplace").decode())
-        times.append(moment(observed_at(value[0])) if observed_at and value else None)
+        times.append(utc_time(format.observed_at(value[0])) if value else None)
     block.natural_keys, block.observed = keys, times
     return block
 
 
-def _split(block: Block, split: Callable[[bytes], Any]) -> Block:
-    """Cut each record with a format's function; one that it refuses becomes a problem."""
+def _split(block: Block, format: SpanFormat) -> Block:
+    """Cut each record into its spans; one that the format refuses becomes a problem."""
     whole = Block(skipped=block.skipped)
     positions = []
     for index, payload in enumerate(block.payloads):
@@ -131,7 +130,7 @@ def _split(block: Block, split: Callable[[bytes], Any]) -> Block:
         parts = [payload]
         if reason is None:
             try:
-                parts = list(split(payload))
+                parts = list(format.split(payload))
             except (ValueError, RecursionError) as error:
                 reason = f"cannot be cut into its records: {error}"
         for part in parts:
@@ -143,14 +142,3 @@ def _split(block: Block, split: Callable[[bytes], Any]) -> Block:
             positions.append(block.positions[index])
     whole.positions = positions
     return whole
-
-
-def moment(text: str | None) -> datetime | None:
-    """Read an ISO 8601 time; None where there is none, or none that can be read. Without a zone it is UTC."""
-    if not text:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):  # year 1 with a zone east of Greenwich is no time in UTC
-        return None

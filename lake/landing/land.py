@@ -23,7 +23,7 @@ from lake.landing.loader import Loader
 from lake.landing.reading import Progress, Reader, read_ahead
 from lake.landing.records import Facts, Identified
 from lake.landing.results import Counts, FileEnd, FileResult
-from lake.sources import format_named
+from lake.sources.registry import format_named
 from lake.storage import compact
 
 

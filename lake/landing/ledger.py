@@ -15,7 +15,8 @@ from lake import schema
 from lake.config import LakePaths
 from lake.errors import SourceError
 from lake.landing.records import Facts
-from lake.sources import formats
+from lake.sources.protocol import DocumentFormat
+from lake.sources.registry import FORMATS
 from lake.storage import table
 from lake.storage.parquet import read_batches
 
@@ -112,10 +113,10 @@ class Ledger:
             SourceError: it was landed with other options.
         """
         for row in self._done.get(sha256, ()):
-            form = formats().get(row["format"])
+            form = FORMATS.get(row["format"])
             if form is None or (named and named != row["format"]):
                 continue
-            if form.identity == "document" and row["path"] != path:
+            if isinstance(form, DocumentFormat) and row["path"] != path:
                 continue
             if row["options"] == self.facts.together:
                 return row

@@ -21,7 +21,8 @@ from lake.landing.recognition import recognise_file
 from lake.landing.records import ChainState, Identified, identify
 from lake.landing.results import Counts, FileEnd
 from lake.landing.streams import Stream
-from lake.sources import Format, formats
+from lake.sources.protocol import Format
+from lake.sources.registry import FORMATS
 
 SMALL = 8 << 20  # a file up to this is read at once, and hashed before it is parsed
 AHEAD = 32 << 20  # bytes of records that the reading thread may be ahead
@@ -104,12 +105,12 @@ class Reader:
 
     def _end_if_done(self, file: InputFile, chain: ChainState) -> FileEnd | None:
         """Return the end of a file whose bytes an earlier landing has done, else None."""
-        row = self._ledger.done(chain.sha256, file.path, self._named.name if self._named else None, self._amend)
+        row = self._ledger.done(chain.sha256, file.path, self._named.NAME if self._named else None, self._amend)
         if row is None:
             return None
         skipped = Counter(cast(dict[str, int], json.loads(row["skipped"])))
         counts = Counts(read=row["read"], already=row["read"] - skipped.total(), skipped=skipped)
-        chain.format, chain.first_id, chain.last_id = formats()[row["format"]], row["first_id"], row["last_id"]
+        chain.format, chain.first_id, chain.last_id = FORMATS[row["format"]], row["first_id"], row["last_id"]
         return _file_end(file, chain, "done", known_counts=counts)
 
     def _count(self, file: InputFile, piece: bytes) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from lake.landing import containers, tabular
 from lake.landing.containers import Block
 from lake.landing.streams import Stream
-from lake.sources import SAMPLE, Format, Verdict, formats_of, recognise
+from lake.sources.protocol import DocumentFormat, Format, JsonFormat, RecordFormat
+from lake.sources.registry import formats_of
 
 HEAD = 1 << 16  # what `sniff` sees
+SAMPLE = 20  # records that decide what a file is
 PEEKS = (1 << 20, 16 << 20, 132 << 20)  # what is looked at until a record is complete
 EARLY = 20  # formats of a lower ORDER are asked before JSON is tried
 
@@ -41,25 +43,25 @@ def recognise_file(stream: Stream, path: str, kind: str, named: Format | None = 
     """
     head = stream.peek(HEAD)[:HEAD]
     known = [named] if named else formats_of(kind)
-    own = [f for f in known if hasattr(f.module, "sniff")]
+    own = [f for f in known if isinstance(f, DocumentFormat | RecordFormat)]
     if named and named in own:
         return Reading(named)
     for form in own:
-        if form.order(kind)[0] < EARLY and form.sniff(head, path) is None:
+        if form.ORDER < EARLY and form.sniff(head, path) is None:
             return Reading(form)
     detail = ""
     if head:
-        reading = _records(stream, head, path, kind, [f for f in known if f.is_json], named)
+        reading = _records(stream, path, [f for f in known if isinstance(f, JsonFormat)], named)
         if reading.format is not None:
             return reading
         detail = reading.detail
     lacks = {}
     for form in own:
-        if form.order(kind)[0] >= EARLY:
+        if form.ORDER >= EARLY:
             missing = form.sniff(head, path)
             if missing is None:
                 return Reading(form)
-            lacks[form.name] = missing
+            lacks[form.NAME] = missing
     if not detail:
         found = "nothing (the file is empty)" if not head else _described(head)
         nearest = next(reversed(lacks.items()), None)
@@ -77,9 +79,7 @@ def _described(head: bytes) -> str:
     return f"text beginning {head[:40].decode(errors='replace')!r}"
 
 
-def _records(
-    stream: Stream, head: bytes, path: str, kind: str, candidates: list[Format], named: Format | None
-) -> Reading:
+def _records(stream: Stream, path: str, candidates: list[JsonFormat], named: Format | None) -> Reading:
     """Try the formats of JSON records on a sample of them."""
     detail = ""
     for size in PEEKS:
@@ -88,12 +88,12 @@ def _records(
         if cutter is None:
             return Reading(None)
         samples: dict[str | None, list[Any]] = {}
-        for items in dict.fromkeys(i for f in candidates for i in f.items):
+        for items in dict.fromkeys(i for f in candidates for i in f.ITEMS):
             samples[items] = _sample(stream, seen, cutter, items)
-        tried = [(f, items, samples[items]) for f in candidates for items in f.items if samples[items]]
+        tried = [(f, items, samples[items]) for f in candidates for items in f.ITEMS if samples[items]]
         verdict = recognise(tried) if tried else Verdict(None)
         if verdict.format is None and named and tried:
-            verdict = Verdict(named, tried[0][1])
+            verdict = Verdict(*tried[0][:2])
         if verdict.format is not None:
             return Reading(verdict.format, _with_items(cutter, verdict.items))
         detail = verdict.detail if tried else ""
@@ -164,6 +164,49 @@ def _sample(stream: Stream, seen: bytes, cutter: Callable[[Stream], Iterator[Blo
 def _parquet_sample(stream: Stream) -> list[Any]:
     block = next(tabular.parquet_rows(stream), None)
     return [json.loads(p) for p in block.payloads[:SAMPLE]] if block and not block.problems else []
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a sample of records was found to be: a format and how the file is cut, or None and why not."""
+
+    format: JsonFormat | None
+    items: str | None = None
+    detail: str = ""
+
+
+def recognise(candidates: Iterable[tuple[JsonFormat, str | None, list[Any]]]) -> Verdict:
+    """Choose the format that recognises most of a file's first records.
+
+    Args:
+        candidates: (format, cut, first records so cut, parsed), in the order of trial.
+
+    Returns:
+        The verdict; where no format recognises any, the detail names what is there, the nearest format and what it
+        lacks.
+    """
+    best: tuple[int, Verdict] = (0, Verdict(None))
+    tried = list(candidates)
+    for form, items, sample in tried:
+        recognised = sum(form.lacks(r) is None for r in sample)
+        if recognised > best[0]:
+            best = (recognised, Verdict(form, items))
+    return best[1] if best[0] else Verdict(None, detail=_nearest(tried))
+
+
+def _nearest(tried: list[tuple[JsonFormat, str | None, list[Any]]]) -> str:
+    seen = [(form, sample[0]) for form, _, sample in tried if sample]
+    if not seen:
+        return "no record could be read; expected JSON records"
+    first = next((s[0] for _, items, s in tried if s and items is None), seen[0][1])
+    keys = set(first) if isinstance(first, dict) else set()
+    nearest, record = max(seen, key=lambda s: len(set(s[0].KEYS) & (set(s[1]) if isinstance(s[1], dict) else keys)))
+    shape = f"keys {sorted(keys)[:12]}" if isinstance(first, dict) else f"a JSON {_json_type(first)}"
+    return f"the first record has {shape}; nearest is {nearest.NAME}, which lacks: {nearest.lacks(record)}"
+
+
+def _json_type(value: object) -> str:
+    return {list: "list", str: "string", bool: "boolean", type(None): "null"}.get(type(value), "number")
 
 
 def parsed(payload: bytes) -> tuple[Any] | None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lake.landing.containers import Block
 from lake.landing.inputs import InputFile
-from lake.sources import Format
+from lake.sources.protocol import DocumentFormat, Format, identity_of
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Identified:
     @property
     def is_chained(self) -> bool:
         """Whether each id hashes the id before it, so that every id behind a new one is new."""
-        return self.format.identity == "record"
+        return identity_of(self.format) == "record"
 
 
 def _field(text: str) -> bytes:
@@ -106,7 +106,7 @@ def identify(chain: ChainState, file: InputFile, block: Block, facts: Facts) -> 
     hashes = [sha(p).hexdigest()[:32] for p in payloads]
     ids: list[str] = []
     previous: list[str | None] = []
-    if chain.format.identity == "record":
+    if identity_of(chain.format) == "record":
         before = chain.last_id
         for payload in payloads:
             key = b"32:" + before.encode() if before else b"0:"
@@ -114,7 +114,7 @@ def identify(chain: ChainState, file: InputFile, block: Block, facts: Facts) -> 
             before = sha(b"%b%b%b" % (start, key, payload)).hexdigest()[:32]
             ids.append(before)
     else:
-        default = file.natural_key if chain.format.identity == "document" else None
+        default = file.natural_key if isinstance(chain.format, DocumentFormat) else None
         keys = block.natural_keys or [default] * len(payloads)
         ids = [sha(start + _field(k or "") + p).hexdigest()[:32] for k, p in zip(keys, payloads, strict=True)]
         previous = [None] * len(ids)
@@ -150,7 +150,7 @@ def record_rows(
 
     string = pa.string()
     constant = {
-        "source": facts.source, "format": item.format.name, "path": item.file.path,
+        "source": facts.source, "format": item.format.NAME, "path": item.file.path,
         "license": facts.license, "options": facts.options, "batch_id": batch_id,
     }  # fmt: skip
     columns: dict[str, Any] = {k: pa.repeat(pa.scalar(v, string), count) for k, v in constant.items()}
@@ -187,7 +187,7 @@ def reject_row(item: Identified, index: int, facts: Facts, batch_id: str, now: d
     payload = item.block.payloads[index]
     return {
         "reject_id": item.ids[index], "kind": facts.kind, "source": facts.source,
-        "format": item.format.name, "path": item.file.path,
+        "format": item.format.NAME, "path": item.file.path,
         "position": item.block.positions[index], "previous_id": item.previous[index],
         "reason": item.block.problems[index], "payload": payload,
         "payload_bytes": item.block.sizes.get(index, len(payload)), "batch_id": batch_id, "landed_at": now,

@@ -12,7 +12,7 @@ from typing import Any
 from lake.errors import InternalError
 from lake.landing.inputs import InputFile
 from lake.landing.records import Facts
-from lake.sources import Format
+from lake.sources.protocol import Format
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class FileResult:
         end, counts = self.end, self.counts
         return {
             "batch_id": batch_id, "kind": facts.kind, "source": facts.source, "path": end.file.path,
-            "sha256": end.sha256, "root": end.file.root, "format": end.format.name if end.format else None,
+            "sha256": end.sha256, "root": end.file.root, "format": end.format.NAME if end.format else None,
             "options": facts.together, "first_id": end.first_id, "last_id": end.last_id, "read": counts.read,
             "landed": counts.landed, "already": counts.already, "rejected": counts.rejected,
             "skipped": json.dumps(dict(sorted(counts.skipped.items()))), "bytes": end.bytes, "state": end.state,

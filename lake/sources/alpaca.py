@@ -7,8 +7,8 @@ from lake.record_keys.chats import ANSWER_KEYS
 NAME = "alpaca"
 KINDS = ("synthetic",)
 ORDER = 40
-IDENTITY = "record"
 KEYS = ("instruction", "input", "output")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

@@ -8,8 +8,8 @@ from lake.sources.question_answer import lacks as row_lacks
 NAME = "answers_by_id"
 KINDS = ("benchmark",)
 ORDER = 65
-IDENTITY = "record"
 KEYS = ("id", "ground_truth")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

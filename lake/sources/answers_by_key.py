@@ -5,8 +5,8 @@ from __future__ import annotations
 NAME = "answers_by_key"
 KINDS = ("benchmark",)
 ORDER = 70
-IDENTITY = "record"
-ITEMS = "*"
+KEYS = ()
+ITEMS = ("*",)
 
 
 def lacks(record: object) -> str | None:

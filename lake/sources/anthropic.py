@@ -7,8 +7,8 @@ from lake.record_keys.chats import ANTHROPIC_CALLS, ANTHROPIC_RESULTS, ANTHROPIC
 NAME = "anthropic"
 KINDS = ("traces", "synthetic")
 ORDER = 30
-IDENTITY = "record"
 KEYS = ("messages", "system", "content", "stop_reason", "type", "role")
+ITEMS = (None,)
 
 BLOCKS = frozenset({*ANTHROPIC_CALLS, *ANTHROPIC_RESULTS, *ANTHROPIC_THOUGHTS})
 MARKS = ('"type":"message"', '"type": "message"', "event: message_start")

@@ -5,8 +5,7 @@ from __future__ import annotations
 NAME = "arc_agi"
 KINDS = ("benchmark",)
 ORDER = 30
-IDENTITY = "record"
-ITEMS = "."
+ITEMS = (".",)
 KEYS = ("train", "test")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 NAME = "bbh"
 KINDS = ("benchmark",)
 ORDER = 40
-IDENTITY = "record"
 ITEMS = ("examples", None)
 KEYS = ("input", "target")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lake.sources._span_keys import span_key
 
 NAME = "claude_code"
 KINDS = ("traces",)
 ORDER = 10
-IDENTITY = "span"
 KEYS = ("type", "sessionId", "uuid", "parentUuid", "message", "timestamp")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:
@@ -19,6 +21,11 @@ def lacks(record: object) -> str | None:
         return None
     missing = [k for k in ("sessionId", "uuid", "type") if not isinstance(record.get(k), str)]
     return f"no key {missing[0]!r}" if missing else None
+
+
+def split(payload: bytes) -> Iterable[bytes]:
+    """Return the line: it is one event."""
+    return [payload]
 
 
 def natural_key(record: object) -> str | None:

@@ -3,8 +3,8 @@
 NAME = "fastchat"
 KINDS = ("traces",)
 ORDER = 35
-IDENTITY = "record"
 KEYS = ("question_id", "category", "turns", "reference", "choices", "prompt_template", "system_prompt")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

@@ -7,8 +7,8 @@ from lake.record_keys.chats import SPEAKERS
 NAME = "hh"
 KINDS = ("synthetic",)
 ORDER = 15
-IDENTITY = "record"
 KEYS = ("chosen", "rejected")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

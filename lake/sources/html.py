@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 NAME = "html"
 KINDS = ("web",)
 ORDER = 80
-IDENTITY = "document"
 
 SUFFIXES = (".html", ".htm", ".xhtml", ".xht", ".shtml")
 OPENING = re.compile(

@@ -7,8 +7,8 @@ from lake.sources.question_answer import lacks as row_lacks
 NAME = "keyed_questions"
 KINDS = ("benchmark",)
 ORDER = 50
-IDENTITY = "record"
-ITEMS = "*"
+KEYS = ()
+ITEMS = ("*",)
 
 
 def lacks(record: object) -> str | None:

@@ -7,8 +7,8 @@ from lake.record_keys.chats import COMPLETION_KEYS, CONVERSATION_KEYS, LABEL_KEY
 NAME = "kto"
 KINDS = ("synthetic",)
 ORDER = 20
-IDENTITY = "record"
 KEYS = ("messages", "label")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

@@ -3,8 +3,8 @@
 NAME = "langfuse"
 KINDS = ("traces",)
 ORDER = 10
-IDENTITY = "record"
 KEYS = ("trace", "observations")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

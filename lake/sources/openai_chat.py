@@ -7,7 +7,6 @@ from lake.sources._turns import names_role
 NAME = "openai_chat"
 KINDS = ("traces", "synthetic")
 ORDER = 60
-IDENTITY = "record"
 KEYS = ("messages", "tools")
 ITEMS = (None, ".")
 

@@ -7,7 +7,6 @@ from lake.record_keys.chats import CHUNK_OBJECT, HTTP_KEYS, REQUEST_KEYS, RESPON
 NAME = "openai_completion"
 KINDS = ("traces", "synthetic")
 ORDER = 40
-IDENTITY = "record"
 KEYS = ("request", "response", "choices", "object", "model")
 ITEMS = (None, ".")
 

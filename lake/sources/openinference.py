@@ -1,14 +1,15 @@
 """OpenInference spans (https://arize-ai.github.io/openinference/spec/): OTLP exports, span lines, lists."""
 
-from lake.sources._otlp import all_attribute_names, natural_key, observed_at, split
-
-__all__ = ["lacks", "natural_key", "observed_at", "split"]
+from lake.sources._otlp import all_attribute_names
+from lake.sources._otlp import natural_key as natural_key
+from lake.sources._otlp import observed_at as observed_at
+from lake.sources._otlp import split as split
 
 NAME = "openinference"
 KINDS = ("traces",)
 ORDER = 15
-IDENTITY = "span"
 KEYS = ("attributes", "context", "openinference.span.kind", "parent_id", "status_code")
+ITEMS = (None,)
 
 PREFIXES = ("openinference.", "llm.input_messages", "llm.output_messages")
 

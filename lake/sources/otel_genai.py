@@ -1,14 +1,15 @@
 """OpenTelemetry spans of generative AI, current and deprecated names, of OpenLLMetry and the Vercel AI SDK."""
 
-from lake.sources._otlp import all_attribute_names, natural_key, observed_at, split
-
-__all__ = ["lacks", "natural_key", "observed_at", "split"]
+from lake.sources._otlp import all_attribute_names
+from lake.sources._otlp import natural_key as natural_key
+from lake.sources._otlp import observed_at as observed_at
+from lake.sources._otlp import split as split
 
 NAME = "otel_genai"
 KINDS = ("traces",)
 ORDER = 20
-IDENTITY = "span"
 KEYS = ("attributes", "spanContext", "traceId", "spanId", "resourceSpans", "gen_ai.operation.name")
+ITEMS = (None,)
 
 PREFIXES = ("gen_ai.", "ai.operationId", "ai.prompt", "ai.response", "traceloop.", "llm.prompts", "llm.request.type")
 

@@ -7,8 +7,8 @@ from lake.record_keys.chats import SIDE_KEYS
 NAME = "preference"
 KINDS = ("synthetic",)
 ORDER = 20
-IDENTITY = "record"
 KEYS = ("chosen", "rejected")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

@@ -7,8 +7,8 @@ from lake.record_keys.chats import COMPLETION_KEYS, PROMPT_KEYS
 NAME = "prompt_completion"
 KINDS = ("synthetic",)
 ORDER = 60
-IDENTITY = "record"
 KEYS = ("prompt", "completion")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

@@ -11,8 +11,8 @@ from lake.record_keys.items import QUESTION_KEYS
 NAME = "question_answer"
 KINDS = ("benchmark",)
 ORDER = 60
-IDENTITY = "record"
 KEYS = ("question", "answer", "choices")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 NAME = "self_instruct"
 KINDS = ("synthetic",)
 ORDER = 30
-IDENTITY = "record"
 KEYS = ("instruction", "instances")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

@@ -8,8 +8,8 @@ from lake.sources._turns import names_role
 NAME = "sharegpt"
 KINDS = ("traces", "synthetic")
 ORDER = 50
-IDENTITY = "record"
 KEYS = ("conversations", "system", "tools", "id")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

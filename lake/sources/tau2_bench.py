@@ -3,7 +3,6 @@
 NAME = "tau2_bench"
 KINDS = ("traces",)
 ORDER = 10
-IDENTITY = "record"
 KEYS = ("task_id", "messages", "ticks", "reward_info", "termination_reason", "trial")
 ITEMS = ("simulations", None)
 

@@ -3,8 +3,8 @@
 NAME = "tau_bench"
 KINDS = ("traces",)
 ORDER = 10
-IDENTITY = "record"
 KEYS = ("traj", "reward", "task_id", "trial", "info", "messages_display")
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 NAME = "text"
 KINDS = ("web",)
 ORDER = 90
-IDENTITY = "document"
 
 SUFFIXES = {
     ".md": "text/markdown",

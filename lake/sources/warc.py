@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO
 
-from lake.sources import Bad, Row, Skip
+from lake.sources.protocol import Bad, Row, Skip
 
 NAME = "warc"
 KINDS = ("web",)
 ORDER = 10
-IDENTITY = "record"
 
 LANDS = frozenset({"response", "resource", "conversion"})
 MAX_RECORD = 128 << 20

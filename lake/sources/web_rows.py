@@ -7,8 +7,8 @@ from lake.record_keys.documents import TEXT_KEYS
 NAME = "web_rows"
 KINDS = ("web",)
 ORDER = 70
-IDENTITY = "record"
 KEYS = TEXT_KEYS
+ITEMS = (None,)
 
 
 def lacks(record: object) -> str | None:

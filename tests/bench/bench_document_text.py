@@ -11,7 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from lake.landing.streams import Stream
-from lake.sources import Row, warc
+from lake.sources import warc
+from lake.sources.protocol import Row
 from transforms.text.document_text import DOCUMENT_TEXT
 
 DATA = Path(os.environ.get("LAKEWRIGHT_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")) / "web"

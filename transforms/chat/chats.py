@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
 
 from lake.errors import InternalError
 from transforms.chat.blocks import UnreadableShape, refuse
 from transforms.chat.formats import (
+    ChatFormat,
     alpaca,
     claude_code,
     fastchat,
@@ -38,29 +39,27 @@ from transforms.chat.formats import (
 from transforms.chat.units import EXAMPLE_COLUMNS, UNIT, UNREADABLE, Unit, unit, unreadable
 from transforms.kernel import Kernel
 
-Reader = Callable[[object], list[Unit]]
-
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escaped half of a pair, which may stand alone
 
 # A format's name is its module's in lake/sources; formats that differ in their envelope alone share a reader.
-FORMATS: Mapping[str, Reader] = {
-    "alpaca": alpaca.units,
-    "anthropic": openai_completion.units,
-    "claude_code": claude_code.units,
-    "fastchat": fastchat.units,
-    "hh": hh.units,
-    "kto": kto.units,
-    "langfuse": langfuse.units,
-    "openai_chat": openai_chat.units,
-    "openai_completion": openai_completion.units,
-    "openinference": spans.units,
-    "otel_genai": spans.units,
-    "preference": preference.units,
-    "prompt_completion": prompt_completion.units,
-    "self_instruct": self_instruct.units,
-    "sharegpt": sharegpt.units,
-    "tau2_bench": tau2_bench.units,
-    "tau_bench": tau_bench.units,
+FORMATS: Mapping[str, ChatFormat] = {
+    "alpaca": alpaca,
+    "anthropic": openai_completion,
+    "claude_code": claude_code,
+    "fastchat": fastchat,
+    "hh": hh,
+    "kto": kto,
+    "langfuse": langfuse,
+    "openai_chat": openai_chat,
+    "openai_completion": openai_completion,
+    "openinference": spans,
+    "otel_genai": spans,
+    "preference": preference,
+    "prompt_completion": prompt_completion,
+    "self_instruct": self_instruct,
+    "sharegpt": sharegpt,
+    "tau2_bench": tau2_bench,
+    "tau_bench": tau_bench,
 }
 
 
@@ -80,14 +79,14 @@ def units_of(payload: str, format_name: str) -> list[Unit]:
     reader = FORMATS.get(format_name)
     if reader is None:
         raise InternalError(
-            f"transforms.chats has no reader for format {format_name!r}; it has {', '.join(sorted(FORMATS))}. "
+            f"transforms.chat.chats has no reader for format {format_name!r}; it has {', '.join(sorted(FORMATS))}. "
             "Add the format's module to FORMATS."
         )
     try:
         record = json.loads(payload, parse_constant=refuse)
         if SURROGATE.search(payload):
             record = without_lone_surrogates(record)
-        return [usable(u) for u in reader(record)] or unreadable()
+        return [usable(u) for u in reader.units(record)] or unreadable()
     except (UnreadableShape, ValueError, RecursionError):
         return unreadable()
 

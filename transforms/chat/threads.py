@@ -8,9 +8,9 @@ hold several agents. So, in the order of the calls' start:
    thread, without what the thread already ends with;
 3. any other call begins a thread.
 
-Messages are compared by `chat_units.message_keys`; of a repeated message the first writing stays, since answers lose
-reasoning when they are repeated. `models/staging/traces/stg_traces__spans.sql` says the same in SQL; a test holds the
-two together.
+Messages are compared by `transforms.chat.units.message_keys`; of a repeated message the first writing stays, since
+answers lose reasoning when they are repeated. `models/staging/traces/stg_traces__spans.sql` says the same in SQL; a
+test holds the two together.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from lake.errors import FormatError, SourceError, UsageError
 from lake.identity import H
 from lake.landing import reading, streams
-from lake.landing.blocks import moment
 from lake.landing.inputs import InputFile
 from lake.landing.land import Summary, land
 from lake.sources.warc import warc_date
+from lake.times import utc_time
 from tests.lake.landing.landed import content, rows
 
 
@@ -185,7 +185,7 @@ def test_a_name_that_is_no_utf8_lands_with_its_bytes_written_out(home: Path, tmp
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-01:00", "yesterday", ""])
 def test_a_time_that_utc_does_not_have_is_none(text: str) -> None:
-    assert moment(text) is None
+    assert utc_time(text) is None
     assert warc_date(text) is None
 
 

@@ -83,8 +83,8 @@ def read(path: Path, kind: str) -> tuple[str | None, int]:
     if reading.format is None:
         return None, 0
     if reading.cut is None:
-        return reading.format.name, 1
-    return reading.format.name, sum(len(block.payloads) for block in reading.cut(stream))
+        return reading.format.NAME, 1
+    return reading.format.NAME, sum(len(block.payloads) for block in reading.cut(stream))
 
 
 @pytest.mark.parametrize("kind", ["web", "synthetic", "benchmark"])

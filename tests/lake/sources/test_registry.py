@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -12,8 +13,12 @@ import duckdb
 import jinja2
 import pytest
 
+from lake.landing.recognition import recognise
 from lake.record_keys import chats, documents, items
-from lake.sources import formats, formats_of, openinference, otel_genai, recognise
+from lake.sources import kto, openinference, otel_genai
+from lake.sources.protocol import JsonFormat
+from lake.sources.registry import FORMATS as LANDED
+from lake.sources.registry import formats_of
 from tests.conftest import ROOT
 from tests.transforms.chat.formats.test_spans import CONVENTIONS, unflat
 from transforms.chat.chats import FORMATS, units_of
@@ -45,7 +50,7 @@ def pairs() -> Iterator[Case]:
         yield "hh", f"{space!r} {speaker}", {"chosen": text, "rejected": text}
 
 
-def labels() -> Iterator[Case]:
+def labelled() -> Iterator[Case]:
     for key in chats.LABEL_KEYS:
         yield "kto", key, {"messages": MESSAGES, key: False}
     for label in [*chats.LABELS, 1, 0]:
@@ -118,17 +123,17 @@ def traces() -> Iterator[Case]:
         yield form, f"nested {convention}", {**IDS, "attributes": unflat(attributes)}
 
 
-CASES = [*rows(), *pairs(), *labels(), *conversations(), *calls(), *traces()]
+CASES = [*rows(), *pairs(), *labelled(), *conversations(), *calls(), *traces()]
 
 
 def recognised(record: object, kind: str) -> str | None:
-    verdict = recognise([(form, None, [record]) for form in formats_of(kind) if form.is_json])
-    return verdict.format.name if verdict.format else None
+    verdict = recognise([(form, None, [record]) for form in formats_of(kind) if isinstance(form, JsonFormat)])
+    return verdict.format.NAME if verdict.format else None
 
 
 @pytest.mark.parametrize(("form", "record"), [pytest.param(f, r, id=f"{f}: {k}") for f, k, r in CASES])
 def test_each_spelling_is_recognised_as_its_format_and_read(form: str, record: dict[str, Any]) -> None:
-    for kind in formats()[form].kinds:
+    for kind in LANDED[form].KINDS:
         assert recognised(record, kind) == form
     units = units_of(json.dumps(record), form)
     assert units and all(u.get("problem") != UNREADABLE for u in units)
@@ -138,10 +143,38 @@ def test_every_format_with_a_reader_has_its_spellings_tested() -> None:
     assert {form for form, _, _ in CASES} == set(FORMATS)
 
 
+def test_every_module_of_both_halves_is_in_its_registry() -> None:
+    modules = {path.stem for path in (ROOT / "lake/sources").glob("[!_]*.py")} - {"protocol", "registry"}
+    assert set(LANDED) == modules
+    readers = {path.stem for path in (ROOT / "transforms/chat/formats").glob("[!_]*.py")} - {"span_fields"}
+    assert {module.__name__.rpartition(".")[2] for module in FORMATS.values()} == readers
+
+
+def readme() -> dict[str, tuple[str, ...]]:
+    """Formats of README's table, each with its kinds."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    lines = re.findall(r"^\| (`.*`) \| .* \| (`.*`) \|$", text, flags=re.MULTILINE)
+    names = re.compile(r"`(\w+)`")
+    return {form: tuple(names.findall(kinds)) for forms, kinds in lines for form in names.findall(forms)}
+
+
+def test_readme_lists_every_format_with_its_kinds() -> None:
+    assert readme() == {name: form.KINDS for name, form in LANDED.items()}
+
+
+def test_every_format_of_readme_has_a_file_in_both_halves() -> None:
+    kinds_of_chats = {"traces", "synthetic"}
+    for form, kinds in readme().items():
+        assert (ROOT / f"lake/sources/{form}.py").is_file()
+        assert (form in FORMATS) == bool(kinds_of_chats & {*kinds})
+        # Pages, rows of web text and benchmark items have one reader each, whatever their format.
+        assert {*kinds} <= kinds_of_chats or kinds in (("web",), ("benchmark",))
+
+
 @pytest.mark.parametrize("label", [None, "yes", "TRUE", 2, 1.0, [True]])
 def test_what_is_no_label_is_none_for_both_halves(label: object) -> None:
     record = {"prompt": "q", "completion": "a", "label": label}
-    assert formats()["kto"].lacks(record) is not None
+    assert kto.lacks(record) is not None
     assert [u["problem"] for u in units_of(json.dumps(record), "kto")] == [UNREADABLE]
 
 
@@ -152,7 +185,7 @@ def test_a_span_has_the_same_ids_for_both_halves(context: str | None, trace: str
     ids = {trace: "t", span: "s"}
     record = {**({context: ids} if context else ids), "attributes": {"gen_ai.prompt": "q"}}
     (unit,) = units_of(json.dumps(record), "otel_genai")
-    assert formats()["otel_genai"].module.natural_key(record) == "t/s"
+    assert otel_genai.natural_key(record) == "t/s"
     assert (unit["span"]["trace_id"], unit["span"]["span_id"]) == ("t", "s")
 
 
@@ -161,7 +194,7 @@ def test_a_span_has_the_same_ids_for_both_halves(context: str | None, trace: str
 def test_a_span_ends_at_the_same_time_for_both_halves(key: str, end: object) -> None:
     record = {**IDS, key: end, "attributes": {"gen_ai.prompt": "q"}}
     (unit,) = units_of(json.dumps(record), "otel_genai")
-    assert unit["span"]["ended_at"] == time(formats()["otel_genai"].module.observed_at(record)) == time(end)
+    assert unit["span"]["ended_at"] == time(otel_genai.observed_at(record)) == time(end)
 
 
 @pytest.mark.parametrize("key", documents.TEXT_KEYS)

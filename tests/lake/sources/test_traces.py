@@ -11,7 +11,7 @@ import pytest
 
 from lake.landing.recognition import recognise_file
 from lake.landing.streams import Stream
-from lake.sources import formats
+from lake.sources import claude_code, openinference, otel_genai
 
 OTEL = "openinference/js/packages"
 EXPECTED: dict[str, tuple[str | None, int]] = {
@@ -56,7 +56,7 @@ def read(path: Path) -> tuple[str | None, int]:
     reading = recognise_file(stream, path.name, "traces")
     if reading.format is None or reading.cut is None:
         return None, 0
-    return reading.format.name, sum(len(block.payloads) for block in reading.cut(stream))
+    return reading.format.NAME, sum(len(block.payloads) for block in reading.cut(stream))
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -78,22 +78,22 @@ EXPORT = {"resourceSpans": [{"scopeSpans": [{"spans": SPANS[:2]}]}, {"scopeSpans
 
 
 def test_an_otlp_export_is_cut_into_its_spans() -> None:
-    module = formats()["otel_genai"].module
+    module = otel_genai
     assert module.lacks(EXPORT) is None
     cut = [json.loads(p) for p in module.split(json.dumps(EXPORT).encode())]
     assert cut == SPANS
     assert [module.natural_key(s) for s in cut] == ["a1/b0", "a1/b1", "a1/b2"]
-    assert formats()["openinference"].module.lacks(EXPORT) is not None
+    assert openinference.lacks(EXPORT) is not None
 
 
 def test_a_span_that_stands_alone_keeps_its_bytes() -> None:
     payload = b'{ "spanId":"b",  "traceId": "a", "attributes": {"gen_ai.system": 1.0} }'
-    assert list(formats()["otel_genai"].module.split(payload)) == [payload]
+    assert list(otel_genai.split(payload)) == [payload]
 
 
 def test_spans_of_a_mapping_by_operation_are_cut(data: Path) -> None:
     folder = data / "traces" / OTEL / "openinference-vercel/test/__fixtures__/v6-spans"
-    split = formats()["otel_genai"].module.split
+    split = otel_genai.split
     cut = [json.loads(p) for p in split((folder / "spans-by-operation.json").read_bytes())]
     whole = json.loads((folder / "all-spans.json").read_bytes())
     assert sorted(cut, key=json.dumps) == sorted(whole, key=json.dumps)
@@ -103,14 +103,14 @@ KEYLESS: list[Any] = [42, [1], "massive error", {"silly": "this"}, {"type": "sum
 
 
 def test_lines_without_ids_have_keys_of_their_own_content() -> None:
-    key = formats()["claude_code"].module.natural_key
+    key = claude_code.natural_key
     assert len({key(r) for r in KEYLESS}) == len(KEYLESS)
     assert all(key(r) == key(json.loads(json.dumps(r))) for r in KEYLESS)
     assert key({"sessionId": "s", "uuid": "u"}) == "s/u"
 
 
 def test_the_end_of_a_span_is_its_time() -> None:
-    observed = formats()["otel_genai"].module.observed_at
+    observed = otel_genai.observed_at
     assert observed({"endTimeUnixNano": "1749895200000000000"}) == "2025-06-14T10:00:00+00:00"
     assert observed({"endTime": [1749895200, 5000]}) == "2025-06-14T10:00:00.000005+00:00"
     assert observed({"end_time": "2025-06-14T10:00:00Z"}) == "2025-06-14T10:00:00Z"

@@ -14,7 +14,8 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from lake.landing.streams import Stream
-from lake.sources import Bad, Row, Skip, warc
+from lake.sources import warc
+from lake.sources.protocol import Bad, Row, Skip
 
 Read = list[Row | Bad | Skip]
 

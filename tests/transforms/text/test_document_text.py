@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake.landing.streams import Stream
-from lake.sources import Row, text, warc
+from lake.sources import text, warc
+from lake.sources.protocol import Row
 from transforms.text.document_text import DOCUMENT_TEXT, Extracted, extract
 
 PAGE = (

@@ -20,7 +20,7 @@ VALUES = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue")
 
 
 def span_ids(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ids and times of a span as fields of `chat_units.SPAN`."""
+    """Return the ids and times of a span as fields of `transforms.chat.units.SPAN`."""
     contexts = [record, *(record[k] for k in SPAN_CONTEXT_KEYS if isinstance(record.get(k), dict))]
     trace_id = first_text(contexts, TRACE_ID_KEYS)
     span_id = first_text(contexts, SPAN_ID_KEYS)
