@@ -34,12 +34,12 @@ def epoch_number(value: object) -> object:
         value: OpenTelemetry's pair [seconds, nanoseconds] (becomes nanoseconds), a text of digits, anything else.
 
     Returns:
-        An int for these; any other value as it is.
+        An int for these, None for more digits than any time has; any other value as it is.
     """
     if isinstance(value, list) and len(value) == 2 and all(type(part) is int for part in value):
         return value[0] * 10**9 + value[1]
-    if isinstance(value, str) and len(value) <= LONGEST and value.isascii() and value.isdigit():
-        return int(value)
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value) if len(value) <= LONGEST else None
     return value
 
 

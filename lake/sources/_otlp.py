@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lake.record_keys.chats import END_KEYS, SPAN_CONTEXT_KEYS, SPAN_ID_KEYS, TRACE_ID_KEYS
 from lake.sources._span_keys import span_key
+from lake.times import epoch_number, epoch_time
 
 SPAN_LIST_KEYS = (
     *("resourceSpans", "resource_spans", "scopeSpans", "scope_spans"),
@@ -95,10 +95,8 @@ def observed_at(record: object) -> str | None:
     """Return the end of a span, ISO 8601."""
     known = record if isinstance(record, dict) else {}
     value = next((known[k] for k in END_KEYS if known.get(k)), None)
-    if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
-        value = value[0] * 10**9 + value[1]
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value)
-    if type(value) is int and 10**17 < value < 10**19:
-        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value // 1000)).isoformat()
+    value = epoch_number(value)
+    if type(value) is int and 10**17 < value < 10**19:  # nanoseconds, as OTLP has them
+        ended = epoch_time(value // 1000)
+        return ended.isoformat() if ended else None
     return value if isinstance(value, str) else None

@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import BinaryIO
 
 from lake.sources.protocol import Bad, Row, Skip
+from lake.times import utc_time
 
 NAME = "warc"
 KINDS = ("web",)
@@ -235,7 +236,7 @@ def named(start: int, raw: bytes, fields: dict[str, str]) -> Head:
     if not re.fullmatch(r"\d{1,18}", length):
         return broken(start, raw, f"Content-Length is {length!r}, no count of bytes")
     url = fields.get("warc-target-uri", "").strip("<>").replace(" ", "%20") or None
-    return Head(start, raw, kind, int(length), url, fields.get("content-type"), warc_date(fields.get("warc-date", "")))
+    return Head(start, raw, kind, int(length), url, fields.get("content-type"), utc_time(fields.get("warc-date")))
 
 
 def broken(start: int, raw: bytes, problem: str) -> Head:
@@ -255,18 +256,7 @@ def arc_head(line: bytes, start: int) -> Head | None:
     return Head(start, line, kind, int(length), url.replace(" ", "%20"), media, arc_date(date))
 
 
-def warc_date(value: str) -> datetime | None:
-    """Read a W3C date; None where it is none, since the capture counts more than its clock."""
-    try:
-        found = datetime.fromisoformat(value)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):  # year 1 with a zone east of Greenwich is no time in UTC
-        return None
-
-
-def arc_date(value: str) -> datetime | None:
+def arc_date(digits: str) -> datetime | None:
     """Read YYYYMMDDhhmmss, or its beginning."""
-    try:
-        return datetime.strptime(value[:14].ljust(14, "0"), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
-        return None
+    digits = digits[:14].ljust(14, "0")
+    return utc_time(f"{digits[:8]}T{digits[8:]}")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 from lake.identity import H
 from lake.schema import PACKAGE, arrow
+from lake.times import LONGEST, epoch_number, epoch_time, utc_time
 from transforms.chat.blocks import Message, loaded, scalar_text
 
 Unit = dict[str, Any]
@@ -48,7 +49,6 @@ UNIT = pa.struct(
 
 UNREADABLE = "unreadable_shape"  # the record is none that its format's reader knows
 NO_CHAT = "no_chat"  # it is read, and holds no conversation: a tool span, a summary line
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ISO = re.compile(r"\d{4}-\d\d-\d\d")
 PROVENANCE_TEXT = ("generator_model", "generator_version", "prompt_id", "prompt_hash", "verifier", "verifier_verdict")
 
@@ -132,30 +132,12 @@ def time(value: object) -> datetime | None:
     >>> time("2025-06-14T10:00:00Z") == time(1749895200) == time("1749895200000000000") == time([1749895200, 0])
     True
     """
-    if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
-        value = value[0] * 10**9 + value[1]
+    value = epoch_number(value)
     if isinstance(value, str):
-        if not value.isascii() or len(value) > 40:
-            return None
-        if ISO.match(value):
-            return iso_time(value)
-        value = int(value) if value.isdigit() else None
+        return utc_time(value.removesuffix(" UTC")) if len(value) <= LONGEST and ISO.match(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e19:
         return None
     per_second = next(
         scale for limit, scale in ((1e11, 1), (1e14, 10**3), (1e17, 10**6), (1e19, 10**9)) if value < limit
     )
-    micros = value * 10**6 // per_second if isinstance(value, int) else int(value * (10**6 / per_second))
-    try:
-        return EPOCH + timedelta(microseconds=micros)
-    except OverflowError:
-        return None
-
-
-def iso_time(value: str) -> datetime | None:
-    """Read ISO 8601 text; without a zone it is UTC."""
-    try:
-        read = datetime.fromisoformat(value.removesuffix(" UTC"))
-        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    return epoch_time(value * 10**6 // per_second if isinstance(value, int) else int(value * (10**6 / per_second)))

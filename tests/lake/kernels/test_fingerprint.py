@@ -34,6 +34,8 @@ CHANGES = [  # file, what stands there (empty: append), what to put, whether the
     ("transforms/text/document_text.py", "", "\nSEEN = 1\n", False),
     ("lake/schema.py", "", "\nSEEN = 1\n", True),
     ("lake/record_keys/chats.py", "", "\nSEEN = 1\n", True),
+    ("lake/times.py", "", "\nSEEN = 1\n", True),
+    ("lake/record_keys/documents.py", "", "\nSEEN = 1\n", False),
     ("lake/errors.py", "", "\nSEEN = 1\n", False),
     ("lake/storage/table.py", "", "\nSEEN = 1\n", False),
 ]

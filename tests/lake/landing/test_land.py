@@ -24,8 +24,6 @@ from lake.identity import H
 from lake.landing import reading, streams
 from lake.landing.inputs import InputFile
 from lake.landing.land import Summary, land
-from lake.sources.warc import warc_date
-from lake.times import utc_time
 from tests.lake.landing.landed import content, rows
 
 
@@ -181,12 +179,6 @@ def test_a_name_that_is_no_utf8_lands_with_its_bytes_written_out(home: Path, tmp
     assert counts(land([tmp_path / "in"], "web", "s")) == (2, 2, 0, 0, 0)
     assert rows(home, "web", "path, payload") == [("b.md", b"# Two"), ("caf\\xe9.md", b"# One")]
     assert counts(land([tmp_path / "in"], "web", "s")) == (2, 0, 2, 0, 0)
-
-
-@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-01:00", "yesterday", ""])
-def test_a_time_that_utc_does_not_have_is_none(text: str) -> None:
-    assert utc_time(text) is None
-    assert warc_date(text) is None
 
 
 def test_options_that_differ_stop_and_amend_lets_the_new_ones_count(put: Lander, home: Path) -> None:
