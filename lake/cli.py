@@ -160,12 +160,12 @@ def land_files(
 ) -> None:  # fmt: skip
     """Land files, folders, globs or URLs, compressed or not, of any known format; what is there adds nothing."""
     from lake.landing.land import land
-    from lake.progress import shown
+    from lake.progress import progress
 
-    with shown(quiet=as_json) as progress:
+    with progress(unit="bytes", quiet=as_json) as show:
         summary = land(
             paths, kind, source, root=root, format=file_format, license=license_, options=options, amend=amend,
-            progress=progress,
+            progress=show,
         )  # fmt: skip
     if as_json:
         print_json(summary.as_json())

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +22,7 @@ import pyarrow.compute as pc
 
 from lake.errors import InternalError
 from lake.kernels.fingerprint import fingerprint
+from lake.progress import Show, progress
 from lake.storage.table import Snapshot, commit, create, retry_on_conflict, snapshot, write
 from lake.storage.views import create_view, relation, scan
 from transforms.kernel import Kernel
@@ -69,11 +69,11 @@ def extend(
     base = create(_uri(home, kernel), stored(kernel))
     total, missing = _find_missing(session, kernel, wanted, base)
     if missing:
-        progress = _Progress(kernel.name, missing)
         prepared = () if kernel.prepare is None or context is None else (kernel.prepare(context.to_arrow_table()),)
         run = functools.partial(_checked, kernel, prepared)
-        results = _compute(kernel, run, _inputs(session, kernel, wanted), progress)
-        base = _store(base, kernel, results, fingerprint(kernel))
+        results = _compute(kernel, run, _inputs(session, kernel, wanted))
+        with progress(f"memo {kernel.name}", missing) as show:
+            base = _store(base, kernel, results, show)
     session.execute("drop table memo_missing")
     session.execute(create_view(f"memo.{kernel.name}", stored(kernel), base))
     return session.sql(
@@ -141,9 +141,7 @@ def _inputs(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str) -> I
                     yield batch.slice(start, step)
 
 
-def _compute(
-    kernel: Kernel, run: Run, batches: Iterable[pa.RecordBatch], progress: _Progress
-) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+def _compute(kernel: Kernel, run: Run, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
     """Run a kernel over batches on threads, in order; yields the keys and the results."""
     workers = os.cpu_count() or 1
     waiting: deque[tuple[pa.RecordBatch, Future[pa.RecordBatch]]] = deque()
@@ -151,20 +149,18 @@ def _compute(
         for batch in batches:
             waiting.append((batch, pool.submit(run, batch)))
             if len(waiting) > 2 * workers:
-                yield _result(kernel, run, *waiting.popleft(), progress)
+                yield _result(kernel, run, *waiting.popleft())
         while waiting:
-            yield _result(kernel, run, *waiting.popleft(), progress)
-    progress.end()
+            yield _result(kernel, run, *waiting.popleft())
 
 
 def _result(
-    kernel: Kernel, run: Run, batch: pa.RecordBatch, future: Future[pa.RecordBatch], progress: _Progress
+    kernel: Kernel, run: Run, batch: pa.RecordBatch, future: Future[pa.RecordBatch]
 ) -> tuple[pa.Array, pa.RecordBatch]:
     try:
         result = future.result()
     except Exception as error:
         raise InternalError(_describe(kernel, run, batch, error)) from error
-    progress.add(batch.num_rows)
     return batch.column("key"), result
 
 
@@ -203,15 +199,18 @@ def _fails(run: Run, batch: pa.RecordBatch) -> Exception | None:
     return None
 
 
-def _store(base: Snapshot, kernel: Kernel, results: Iterator[tuple[pa.Array, pa.RecordBatch]], mark: str) -> Snapshot:
+def _store(base: Snapshot, kernel: Kernel, results: Iterator[tuple[pa.Array, pa.RecordBatch]], show: Show) -> Snapshot:
     """Commit results as they come, every COMMIT_BYTES or COMMIT_SECONDS, and also before an error goes on."""
-    schema = stored(kernel)
+    schema, mark = stored(kernel), fingerprint(kernel)
     pending: list[pa.RecordBatch] = []
+    computed = 0
     since = time.monotonic()
     try:
         for keys, result in results:
             marks = pa.repeat(pa.scalar(mark), len(keys))
             pending.append(pa.RecordBatch.from_arrays([keys, marks, *result.columns], schema=schema))
+            computed += len(keys)
+            show(computed)
             if sum(b.nbytes for b in pending) > COMMIT_BYTES or time.monotonic() - since > COMMIT_SECONDS:
                 batches, pending = pending, []
                 base = _append(base, schema, batches)
@@ -243,27 +242,3 @@ def _keys(files: list[str]) -> pa.Array:
     with duckdb.connect() as scratch:
         found = scratch.sql(f"select key from {scan(files)}").to_arrow_table()
     return found.column("key").combine_chunks()
-
-
-class _Progress:
-    """A line on stderr: in place on a terminal, every ten seconds elsewhere."""
-
-    def __init__(self, name: str, total: int) -> None:
-        self.name, self.total, self.done = name, total, 0
-        self.terminal = sys.stderr.isatty()
-        self.began = self.shown = time.monotonic()
-
-    def add(self, rows: int) -> None:
-        self.done += rows
-        now = time.monotonic()
-        if now - self.shown > (0.2 if self.terminal else 10):
-            self.shown = now
-            rate = self.done / (now - self.began)
-            line = f"memo {self.name}: {self.done:,} of {self.total:,} computed, {rate:,.0f} a second"
-            print(
-                f"\r{line}" if self.terminal else line, end="" if self.terminal else "\n", file=sys.stderr, flush=True
-            )
-
-    def end(self) -> None:
-        if self.terminal and self.shown > self.began:
-            print(file=sys.stderr)
