@@ -56,22 +56,28 @@ def preflight(cache: TokenCache, encoder: ChatEncoder, max_length: int, folder: 
 
 
 def first_examples(cache: TokenCache, tokenizer: Any, max_length: int) -> str:
-    """Return the first rows as text, what trains in brackets."""
+    """Return the first rows as text, what trains in brackets.
+
+    Args:
+        cache: the tokenised rows.
+        tokenizer: that made them.
+        max_length: rows of more tokens are left out.
+    """
     parts = [f"What trains stands in {OPEN}...{CLOSE}; the rest is context.\n"]
     for index in np.flatnonzero(cache.lengths <= max_length)[:SHOWN]:
-        ids, labels = cache.row(int(index))
+        row = cache.row(int(index))
         (name,) = cache.ids(np.asarray([index]))
-        trained = int((labels != -100).sum())
-        parts.append(f"--- {name}: {len(ids)} tokens, {trained} train\n{marked_text(tokenizer, ids, labels)}\n")
+        trained = int((row["labels"] != -100).sum())
+        parts.append(f"--- {name}: {len(row['labels'])} tokens, {trained} train\n{_marked_text(tokenizer, **row)}\n")
     return "\n".join(parts)
 
 
-def marked_text(tokenizer: Any, ids: np.ndarray, labels: np.ndarray) -> str:
+def _marked_text(tokenizer: Any, input_ids: np.ndarray, labels: np.ndarray) -> str:
     """Decode a row with its trained runs in brackets."""
     trains = labels != -100
     edges = np.flatnonzero(np.r_[True, trains[1:] != trains[:-1]])
     parts = []
-    for start, stop in zip(edges, [*edges[1:], len(ids)], strict=True):
-        text = tokenizer.decode(ids[start:stop], clean_up_tokenization_spaces=False)
+    for start, stop in zip(edges, [*edges[1:], len(labels)], strict=True):
+        text = tokenizer.decode(input_ids[start:stop], clean_up_tokenization_spaces=False)
         parts.append(f"{OPEN}{text}{CLOSE}" if trains[start] else text)
     return "".join(parts)

@@ -2,23 +2,23 @@
 
     stream = LakeStream(cache, max_length=2048, seed=0, batch_size=32, batches=1000, rank=0, world=1)
 
-The tokenised rows lie in a cache (`training.tokens`), their order is arithmetic (`training.order`); what is left is to
-read the places of this rank and worker. A stream knows how many batches it gives, gives them once, and says so when it
-is asked again: a trainer that restarts a pass silently trains rows twice (transformers#33544).
+The tokenised rows lie in a cache (`RowCache`; of chats, `training.tokens`) and their order is arithmetic
+(`training.order`); what is left is to read the places of this rank and worker. A stream knows how many batches it
+gives, gives them once, and says so when it is asked again: a trainer that restarts a pass silently trains rows twice
+(transformers#33544).
 
 This module imports torch; import it where it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
 from lake.errors import InternalError, MissingExtraError, UsageError
 from training.order import Order, Position, share
-from training.tokens import TokenCache
 
 try:
     import torch
@@ -30,11 +30,29 @@ except ImportError as error:
 MAX_WORKERS = 1024
 
 
+class RowCache(Protocol):
+    """The rows of a table as a trainer's collator takes them, numbered in the order of their ids."""
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """What it holds; `digest` is that of the table, on which the order depends."""
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each row, int64 of shape (rows,)."""
+
+    def row(self, index: int) -> Mapping[str, Any]:
+        """Return a row's columns; none is called `row`."""
+
+    def ids(self, indices: np.ndarray) -> list[str]:
+        """Return the row ids of some rows."""
+
+
 class LakeStream(IterableDataset):
     """Rows of a table in the order of (digest, seed, epoch), from a position on.
 
     Args:
-        cache: the tokenised rows.
+        cache: the rows.
         max_length: rows of more tokens are left out; None takes all.
         seed: of the order.
         batch_size: rows of a global batch, all ranks together.
@@ -43,12 +61,15 @@ class LakeStream(IterableDataset):
         rank: this process, of `world`.
         world: number of processes.
 
-    Iterating gives `{"input_ids", "labels": int64 arrays, "row": int}`; `ids` turns rows into row ids.
+    Iterating gives the columns of the cache's rows and `row`, the row's number; `ids` turns numbers into row ids.
+
+    Raises:
+        UsageError: fewer than no batches, empty batches, or no row of at most `max_length` tokens.
     """
 
     def __init__(
         self,
-        cache: TokenCache,
+        cache: RowCache,
         *,
         max_length: int | None,
         seed: int,
@@ -99,5 +120,4 @@ class LakeStream(IterableDataset):
     def _rows(self, worker: int, workers: int) -> Iterator[dict[str, Any]]:
         for first, last in share(self.batches, self.batch_size, self.rank, self.world, worker, workers):
             for row in self.order.take(self.start + first, self.start + last):
-                input_ids, labels = self.cache.row(int(row))
-                yield {"input_ids": input_ids, "labels": labels, "row": int(row)}
+                yield {**self.cache.row(int(row)), "row": int(row)}

@@ -67,12 +67,12 @@ class TokenCache:
         """Tokens of each row."""
         return np.diff(self.offsets)
 
-    def row(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return a row's ids and labels (-100 where a token does not train), int64."""
+    def row(self, index: int) -> dict[str, np.ndarray]:
+        """Return a row's `input_ids` and `labels` (-100 where a token does not train), int64."""
         tokens, trains = self._flat
         span = slice(self.offsets[index], self.offsets[index + 1])
         ids = tokens[span].astype(np.int64)
-        return ids, np.where(trains[span], ids, -100)
+        return {"input_ids": ids, "labels": np.where(trains[span], ids, -100)}
 
     def ids(self, indices: np.ndarray) -> list[str]:
         """Return the row ids of some rows."""

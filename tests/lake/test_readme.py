@@ -73,10 +73,11 @@ def test_the_examples_leave_what_they_promise(output: tuple[Path, str]) -> None:
 
 def test_the_job_of_the_readme_is_one_that_train_takes(tmp_path: Path) -> None:
     from training.jobs.config import read_job
+    from training.jobs.sft import SftJob
 
     ((_, text),) = blocks("yaml")
     (tmp_path / "job.yaml").write_text(text)
-    job = read_job(tmp_path / "job.yaml")
+    job = read_job(tmp_path / "job.yaml", SftJob)
     assert (job.model, job.max_steps, job.release) == ("wheel:smollm2", 20, "first")
 
 

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from lake.errors import UsageError
-from training.jobs.config import SftJob, read_job
+from training.jobs.config import read_job
+from training.jobs.sft import SftJob
 
 LEAST: dict[str, Any] = {"model": "wheel:smollm2", "output": "run", "max_steps": 5}
 
@@ -21,14 +22,14 @@ def written(folder: Path, **said: Any) -> Path:
 
 
 def test_a_short_file_is_a_whole_job(tmp_path: Path) -> None:
-    assert read_job(written(tmp_path, **LEAST)) == SftJob("wheel:smollm2", str(tmp_path / "run"), 5)
+    assert read_job(written(tmp_path, **LEAST), SftJob) == SftJob("wheel:smollm2", str(tmp_path / "run"), 5)
 
 
 def test_folders_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jobs" / "tiny").mkdir(parents=True)
     path = written(tmp_path / "jobs", **LEAST | {"model": "tiny", "chat_template": "t.jinja"})
     monkeypatch.chdir("/")
-    job = read_job(path)
+    job = read_job(path, SftJob)
     assert (job.model, job.output) == (str(tmp_path / "jobs" / "tiny"), str(tmp_path / "jobs" / "run"))
     assert job.chat_template == str(tmp_path / "jobs" / "t.jinja")
 
@@ -36,13 +37,13 @@ def test_folders_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_file_that_is_no_text_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_bytes(b"model: caf\xe9\n")
     with pytest.raises(UsageError, match="cannot be read"):
-        read_job(tmp_path / "job.yaml")
+        read_job(tmp_path / "job.yaml", SftJob)
 
 
 def test_a_rate_in_yaml_s_short_form_is_a_number(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text("model: wheel:smollm2\noutput: run\nmax_steps: 5\nlearning_rate: 2e-5\n")
-    assert read_job(path).learning_rate == 2e-5
+    assert read_job(path, SftJob).learning_rate == 2e-5
 
 
 @pytest.mark.parametrize(
@@ -67,11 +68,11 @@ def test_a_rate_in_yaml_s_short_form_is_a_number(tmp_path: Path) -> None:
 )
 def test_what_a_job_does_not_know_is_named(tmp_path: Path, more: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        read_job(written(tmp_path, **LEAST | more))
+        read_job(written(tmp_path, **LEAST | more), SftJob)
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "a: [", ""])
 def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "job.yaml").write_text(text)
     with pytest.raises(UsageError, match=r"job\.yaml"):
-        read_job(tmp_path / "job.yaml")
+        read_job(tmp_path / "job.yaml", SftJob)

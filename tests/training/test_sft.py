@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from lake.query.query import Lake
 from training.jobs.config import read_job
-from training.jobs.sft import train
+from training.jobs.sft import SftJob, train
 
 
 def test_a_job_trains_every_row_once_an_epoch_and_says_so(chats: Lake, job_file: Callable[..., Path]) -> None:
     path = job_file(max_steps=25)  # 200 rows: two epochs of the 100
-    summary = train(read_job(path), chats)
+    summary = train(read_job(path, SftJob), chats)
     folder = path.parent / "run"
     steps = pq.read_table(folder / "steps.parquet").to_pylist()
     ids = [row["example_id"] for row in steps]
@@ -35,10 +35,10 @@ def test_a_job_trains_every_row_once_an_epoch_and_says_so(chats: Lake, job_file:
     assert logged == [{k: row[k] for k in ("step", "position", "example_id")} for row in steps]
     states = chats.sql("select state, steps from log.runs order by registered_at").rows()
     assert states == [("started", 0), ("finished", 25)]
-    again = train(read_job(path), chats)
+    again = train(read_job(path, SftJob), chats)
     assert again == {**summary, "already": True}
     assert chats.sql("select count(*) from log.run_steps").item() == 200
     (folder / "summary.json").unlink()  # killed after the last checkpoint
-    assert {**train(read_job(path), chats), "seconds": 0} == {**summary, "seconds": 0}
+    assert {**train(read_job(path, SftJob), chats), "seconds": 0} == {**summary, "seconds": 0}
     assert pq.read_table(folder / "steps.parquet").to_pylist() == steps
     assert chats.sql("select count(*) from log.runs").item() == 2

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 
 from lake.query.query import Lake
 from training.jobs.config import read_job
-from training.jobs.sft import train
+from training.jobs.sft import SftJob, train
 
 RUN = """
 import os, signal, sys
 from pathlib import Path
 from transformers import TrainerCallback
 from training.jobs.config import read_job
-from training.jobs.sft import train
+from training.jobs.sft import SftJob, train
 
 class Kill(TrainerCallback):
     def on_step_end(self, args, state, control, **_):
@@ -29,7 +29,7 @@ class Kill(TrainerCallback):
             os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    train(read_job(Path(sys.argv[1])), callbacks=[Kill()])
+    train(read_job(Path(sys.argv[1]), SftJob), callbacks=[Kill()])
 """
 
 
@@ -45,13 +45,13 @@ def test_a_run_killed_at_a_random_step_and_resumed_equals_an_unbroken_one(
     from safetensors.torch import load_file
 
     whole = job_file("whole", max_steps=30, save_steps=4)  # 240 rows: into the third pass over the 100
-    train(read_job(whole), chats)
+    train(read_job(whole, SftJob), chats)
     broken = job_file("broken", max_steps=30, save_steps=4)
     step = random.randrange(5, 30)
     killed_at(broken, step)
     folder = broken.parent / "broken"
     assert not (folder / "summary.json").exists()
-    train(read_job(broken), chats)
+    train(read_job(broken, SftJob), chats)
     first, second = (pq.read_table(broken.parent / name / "steps.parquet") for name in ("whole", "broken"))
     assert first.equals(second), f"killed at step {step}"
     assert (folder / "loss.csv").read_text() == (whole.parent / "whole" / "loss.csv").read_text()
@@ -67,7 +67,7 @@ def test_a_run_killed_on_one_process_and_resumed_on_two_trains_the_same_rows_at_
 ) -> None:
     lora = {"r": 4, "dropout": 0.1}
     whole = job_file("whole", max_steps=14, save_steps=4, lora=lora)
-    train(read_job(whole), chats)
+    train(read_job(whole, SftJob), chats)
     broken = job_file("broken", max_steps=14, save_steps=4, lora=lora)
     killed_at(broken, random.randrange(5, 14))
     script = tmp_path / "run.py"

@@ -38,7 +38,7 @@ def test_the_cache_holds_every_row_in_id_order_as_the_encoder_gives_it(
     assert cache.ids(np.arange(len(cache))) == [row["example_id"] for row in table]
     for i, row in enumerate(table):
         expected = encoder.encode(row["messages"], row["tools"])
-        ids, labels = cache.row(i)
+        ids, labels = cache.row(i)["input_ids"], cache.row(i)["labels"]
         assert (ids.tolist(), labels.tolist()) == (expected.input_ids, expected.labels)
     assert cache.meta["rows"] == 100 and cache.meta["tokens"] == int(cache.lengths.sum())
 

@@ -1,4 +1,8 @@
-"""A job's file: what it may say, checked before anything is loaded."""
+"""A job's file: what it may say, checked before anything is loaded.
+
+`Job` has the keys of every training method. A method's own job, such as `training.jobs.sft.SftJob`, adds the method's
+name and what only this method knows.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 
@@ -31,15 +35,15 @@ WHY_REFUSED = {
 
 
 @dataclass(frozen=True)
-class SftJob:
-    """A supervised fine-tuning job.
+class Job:
+    """A training job.
 
     Attributes:
         model: folder, hub id, or `wheel:smollm2`.
         output: run folder; relative to the job's file.
         max_steps: optimizer steps.
         release: number or tag; default the last when the run begins.
-        table: published table of chats.
+        table: published table.
         where: SQL predicate over it.
         chat_template: Jinja file; default the model's own.
         batch_size: rows of a step, over all processes.
@@ -51,11 +55,13 @@ class SftJob:
         save_steps: steps between checkpoints.
     """
 
+    METHOD: ClassVar[str]
+
     model: str
     output: str
     max_steps: int
     release: int | str | None = None
-    table: str = "train_sft"
+    table: str = ""
     where: str | None = None
     chat_template: str | None = None
     batch_size: int = 8
@@ -71,6 +77,7 @@ class SftJob:
         return asdict(self)
 
 
+AnyJob = TypeVar("AnyJob", bound=Job)
 NUMBERS = ("max_steps", "batch_size", "micro_batch_size", "max_length", "save_steps")
 LORA: dict[str, type | tuple[type, ...]] = {
     "r": int,
@@ -80,11 +87,12 @@ LORA: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def read_job(path: Path) -> SftJob:
+def read_job(path: Path, job_type: type[AnyJob]) -> AnyJob:
     """Read and check a job's file.
 
     Args:
         path: YAML. Folders in it are relative to where it lies.
+        job_type: the method's own, such as SftJob.
 
     Raises:
         UsageError: it cannot be read, or says something that a job does not know; the message names the key.
@@ -97,32 +105,32 @@ def read_job(path: Path) -> SftJob:
         ) from error
     if not isinstance(raw, dict):
         raise UsageError(f"{path} holds {type(raw).__name__}; expected keys such as model, output, max_steps.")
-    check_keys(raw, path)
+    _check_keys(raw, job_type, path)
     with contextlib.suppress(KeyError, TypeError, ValueError):
         raw["learning_rate"] = float(raw["learning_rate"])  # YAML 1.1 takes 2e-5 for text
-    job = SftJob(**raw)
+    job = job_type(**raw)
     _check_values(job, path)
     here = path.resolve().parent
     model = here / job.model if not job.model.startswith("wheel:") and (here / job.model).is_dir() else job.model
     template = str(here / job.chat_template) if job.chat_template else None
-    return SftJob(**{**raw, "model": str(model), "chat_template": template, "output": str(here / job.output)})
+    return job_type(**{**raw, "model": str(model), "chat_template": template, "output": str(here / job.output)})
 
 
-def check_keys(raw: Mapping[str, Any], path: Path) -> None:
+def _check_keys(raw: Mapping[str, Any], job_type: type[Job], path: Path) -> None:
     """Refuse unknown, refused and missing keys."""
-    known = [f.name for f in fields(SftJob)]
+    known = [f.name for f in fields(job_type)]
     for key in raw:
         if key in WHY_REFUSED:
             raise UsageError(f"{path}: {key} is not allowed: {WHY_REFUSED[key]}. Remove it.")
         if key not in known:
             near = difflib.get_close_matches(str(key), known, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(known)}."
-            raise UsageError(f"{path}: {key} is no key of an sft job. {hint}")
+            raise UsageError(f"{path}: {key} is no key of an {job_type.METHOD} job. {hint}")
     if missing := [k for k in ("model", "output", "max_steps") if raw.get(k) is None]:
         raise UsageError(f"{path}: {', '.join(missing)} missing; expected model, output and max_steps. Add them.")
 
 
-def _check_values(job: SftJob, path: Path) -> None:
+def _check_values(job: Job, path: Path) -> None:
     for name in NUMBERS:
         value = getattr(job, name)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
