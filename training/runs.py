@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lake.query.output import draw_table
 from lake.query.query import Lake
 
 QUERY = """
@@ -26,15 +27,22 @@ def list_runs(lake: Lake | None = None) -> list[dict[str, Any]]:
     return (lake or Lake()).sql(QUERY).to_dicts()
 
 
-def runs_as_text(runs: list[dict[str, Any]]) -> str:
-    """Return runs as lines for people."""
+def runs_as_text(runs: list[dict[str, Any]], terminal: bool) -> str:
+    """Return runs as a table for people.
+
+    Args:
+        runs: of `list_runs`.
+        terminal: draw it for a terminal.
+    """
     if not runs:
         return "no runs yet; `lake train sft job.yaml` makes one"
-    lines = []
-    for run in runs:
-        loss = "" if run["first_loss"] is None else f"  loss {run['first_loss']:.4f} -> {run['last_loss']:.4f}"
-        what = f"{run['job']} {run['table_name']}@{run['release']}  {run['steps']} steps{loss}"
-        lines.append(
-            f"{run['run_id'][:12]}  {run['started_at']:%Y-%m-%d %H:%M}  {run['state']:8}  {what}  {run['path']}"
-        )
-    return "\n".join(lines)
+    rows = [
+        [
+            run["run_id"][:12], f"{run['started_at']:%Y-%m-%d %H:%M}", run["state"], run["job"],
+            f"{run['table_name']}@{run['release']}", str(run["steps"]),
+            "" if run["first_loss"] is None else f"{run['first_loss']:.4f} -> {run['last_loss']:.4f}", run["path"],
+        ]
+        for run in runs
+    ]  # fmt: skip
+    names = ["run", "started", "state", "job", "table", "steps", "loss", "path"]
+    return draw_table(names, rows, [name == "steps" for name in names], terminal).rstrip("\n")

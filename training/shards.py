@@ -12,9 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake.errors import InternalError, UsageError
+from lake.files import draft_of, fsync, write_json
 from lake.identity import H
 from lake.query.query import Lake
 from training.formats import provider_row, shape_of, trl_row
@@ -38,7 +36,7 @@ IDS = pa.schema([("example_id", pa.string()), ("shard", pa.string()), ("position
 Progress = Callable[[int], None]
 
 
-class Writer(Protocol):
+class _Writer(Protocol):
     """Writes the rows of one shard."""
 
     def write(self, rows: pa.Table) -> None:
@@ -84,7 +82,7 @@ def export(
     if file_format == "openai" and shape_of(table.columns) not in ("sft", "pair"):
         raise UsageError(f"{name} holds neither chats nor pairs, the shapes that providers take. Export it as jsonl.")
     out = out.expanduser().resolve()
-    manifest = _standing(out, table, file_format, shards)
+    manifest = _read_export(out, table, file_format, shards)
     already = manifest is not None
     if manifest is None:
         manifest = _write(lake, table, out, file_format, shards, progress)
@@ -102,7 +100,7 @@ def _identity(table: Table, file_format: str, shards: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _standing(out: Path, table: Table, file_format: str, shards: int) -> dict[str, Any] | None:
+def _read_export(out: Path, table: Table, file_format: str, shards: int) -> dict[str, Any] | None:
     """Return the manifest of this very export if the folder holds it, whole; None where there is nothing yet."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return None
@@ -112,9 +110,9 @@ def _standing(out: Path, table: Table, file_format: str, shards: int) -> dict[st
         raise UsageError(f"{out} is there and holds no export. Choose another --out, or empty it.") from error
     wanted = _identity(table, file_format, shards)
     if differ := [k for k in wanted if k not in ("release", "key") and manifest.get(k) != wanted[k]]:
-        held = f"release {manifest.get('release')} of {manifest.get('table')} as {manifest.get('format')}"
+        other = f"release {manifest.get('release')} of {manifest.get('table')} as {manifest.get('format')}"
         raise UsageError(
-            f"{out} holds another export ({held}, other {', '.join(differ)}), and exports are not overwritten. "
+            f"{out} holds another export ({other}, other {', '.join(differ)}), and exports are not overwritten. "
             "Choose another --out, or remove the folder."
         )
     for shard in manifest["shards"]:
@@ -128,9 +126,8 @@ def _write(
     lake: Lake, table: Table, out: Path, file_format: str, shards: int, progress: Progress | None
 ) -> dict[str, Any]:
     out.parent.mkdir(parents=True, exist_ok=True)
-    draft = out.with_name(f".{out.name}.{uuid.uuid4().hex}.partial")
-    draft.mkdir()
-    try:
+    with draft_of(out) as draft:
+        draft.mkdir()
         described = []
         with closing(_Rows(lake, table, progress)) as rows, pq.ParquetWriter(draft / "row_ids.parquet", IDS) as ids:
             tools = _has_tools(lake, table)
@@ -138,31 +135,29 @@ def _write(
                 file = f"{table.name}-{number:05d}-of-{shards:05d}.{'parquet' if file_format == 'parquet' else 'jsonl'}"
                 count = table.rows * (number + 1) // shards - table.rows * number // shards
                 writer = (
-                    ParquetShard(draft / file, rows.schema)
+                    _ParquetShard(draft / file, rows.schema)
                     if file_format == "parquet"
-                    else JsonShard(draft / file, table, file_format, tools)
+                    else _JsonShard(draft / file, table, file_format, tools)
                 )
-                held = _write_shard(draft / file, writer, rows.take(count), table.key, ids)
-                described.append({"file": file, **held})
+                written = _write_shard(draft / file, writer, rows.take(count), table.key, ids)
+                described.append({"file": file, **written})
             rows.finish()
         described_ids = {"file": "row_ids.parquet", "sha256": _sha256(draft / "row_ids.parquet")}
         manifest = {
             **_identity(table, file_format, shards), "rows": table.rows, "shards": described, "row_ids": described_ids,
         }  # fmt: skip
-        (draft / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+        write_json(draft / "manifest.json", manifest)
         for path in draft.iterdir():
-            _fsync(path)
+            fsync(path)
         try:
             draft.rename(out)
         except OSError:  # another process was first, with the same bytes or with another export
-            return _standing(out, table, file_format, shards) or manifest
+            return _read_export(out, table, file_format, shards) or manifest
         return manifest
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _write_shard(
-    path: Path, writer: Writer, parts: Iterator[pa.Table], key: str, ids: pq.ParquetWriter
+    path: Path, writer: _Writer, parts: Iterator[pa.Table], key: str, ids: pq.ParquetWriter
 ) -> dict[str, Any]:
     """Write one shard and its rows' ids; return its entry of the manifest."""
     rows, first, last = 0, None, None
@@ -177,7 +172,7 @@ def _write_shard(
     return {"rows": rows, "bytes": path.stat().st_size, "sha256": _sha256(path), "first_id": first, "last_id": last}
 
 
-class JsonShard:
+class _JsonShard:
     """JSONL: UTF-8, one object a line, no white space between tokens.
 
     Args:
@@ -207,7 +202,7 @@ class JsonShard:
         self.file.close()
 
 
-class ParquetShard:
+class _ParquetShard:
     """Parquet with every column; a row group is a part that `_Rows` cut, so its bytes do not depend on batches."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -254,13 +249,13 @@ class _Rows:
         self._context.__exit__(None, None, None)
 
     def _next(self, count: int) -> pa.Table:
-        held = [self._left]
-        while sum(map(len, held)) < count:
+        parts = [self._left]
+        while sum(map(len, parts)) < count:
             batch = next(iter(self._reader), None)
             if batch is None:
                 raise InternalError("the table holds fewer rows than its release says.")
-            held.append(pa.Table.from_batches([batch]))
-        joined = pa.concat_tables(held)
+            parts.append(pa.Table.from_batches([batch]))
+        joined = pa.concat_tables(parts)
         self._left = joined.slice(count)
         # `take` copies: chunks and offsets of the query's batches would show in the Parquet pages.
         return joined.slice(0, count).combine_chunks().take(pa.array(range(count), pa.int64()))
@@ -292,8 +287,3 @@ def _register(lake: Lake, out: Path, manifest: dict[str, Any]) -> None:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _fsync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

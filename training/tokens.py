@@ -2,7 +2,7 @@
 
 Templating and tokenising is the slow part of reading (1,200 rows/s a core against 146,000), so it is done once per
 (table digest, predicate, tokenizer, template, this code) and kept below the workspace. A cache is written aside and
-renamed when it is whole: a kill leaves a `.partial` folder that nobody reads, and of two writers one wins with the same
+renamed when it is whole: a kill leaves a `.draft` folder that nobody reads, and of two writers one wins with the same
 bytes. Five bytes a token.
 """
 
@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import shutil
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,13 +23,14 @@ import numpy as np
 import pyarrow as pa
 
 from lake.errors import UsageError
+from lake.files import draft_of, fsync
 from lake.identity import H
 from lake.query.query import Lake
 from training.masks import ChatEncoder, MaskError, unrendered
 from training.tables import Table
 
 STALE_SECONDS = 24 * 3600
-SOURCES = ("masks.py", "formats.py", "tokens.py")
+SOURCES = ("formats.py", "masks.py", "tables.py", "tokens.py")  # tables.py picks the column of the ids
 
 
 @dataclass(frozen=True)
@@ -113,16 +112,25 @@ def token_cache(
         )
     root = root or lake.paths.workspace.parent / "cache" / "tokens"
     path = root / cache_key(table, encoder, where)
-    found = _open(path)
-    if found is None:
+    cache = _open(path)
+    if cache is None:
         _write(path, lake, table, encoder, where, progress)
-        found = _open(path)
-    assert found is not None, path
-    return found
+        cache = _open(path)
+    assert cache is not None, path
+    return cache
 
 
 def cache_key(table: Table, encoder: ChatEncoder, where: str | None) -> str:
-    """Return the name of a cache: all that decides its bytes, the code that makes them too (axolotl PR #922)."""
+    """Return the name of a cache: all that decides its bytes, the code that makes them too (axolotl PR #922).
+
+    Args:
+        table: a table of a release.
+        encoder: tokenizer and template.
+        where: SQL predicate over the table.
+
+    Returns:
+        32 hex digits.
+    """
     tokenizer = encoder.tokenizer
     code = [(Path(__file__).parent / name).read_bytes() for name in SOURCES]
     versions = [version("tokenizers"), version("transformers")]
@@ -153,13 +161,12 @@ def _write(
     progress: Callable[[int], None] | None,
 ) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    for old in path.parent.glob("*.partial"):
-        if time.time() - old.stat().st_mtime > STALE_SECONDS:
-            shutil.rmtree(old, ignore_errors=True)
-    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
-    draft.mkdir()
-    try:
-        notes = Notes(encoder)
+    for abandoned in path.parent.glob(".*.draft"):
+        if time.time() - abandoned.stat().st_mtime > STALE_SECONDS:
+            shutil.rmtree(abandoned, ignore_errors=True)
+    with draft_of(path) as draft:
+        draft.mkdir()
+        notes = _Notes(encoder)
         ids, offsets = [], [0]
         with (draft / "tokens.bin").open("wb") as tokens, (draft / "trains.bin").open("wb") as trains:
             for row in _rows(lake, table, where):
@@ -170,9 +177,6 @@ def _write(
                 offsets.append(offsets[-1] + len(encoded.input_ids))
                 if progress:
                     progress(len(ids))
-            for file in (tokens, trains):
-                file.flush()
-                os.fsync(file.fileno())
         np.save(draft / "offsets.npy", np.asarray(offsets, dtype=np.int64))
         with pa.OSFile(str(draft / "ids.arrow"), "wb") as sink:
             arrow = pa.table({"id": pa.array(ids, pa.string())})
@@ -180,12 +184,13 @@ def _write(
                 writer.write_table(arrow)
         meta = {"table": table.name, "digest": table.digest, "where": where, "rows": len(ids), **notes.as_json()}
         (draft / "meta.json").write_text(json.dumps(meta, indent=2))
-        draft.rename(path)
-    except OSError:
-        if not path.is_dir():  # else another process was first, with the same bytes
-            raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        for file in draft.iterdir():
+            fsync(file)
+        try:
+            draft.rename(path)
+        except OSError:
+            if not path.is_dir():  # else another process was first, with the same bytes
+                raise
 
 
 def _rows(lake: Lake, table: Table, where: str | None) -> Iterator[dict[str, Any]]:
@@ -198,7 +203,7 @@ def _rows(lake: Lake, table: Table, where: str | None) -> Iterator[dict[str, Any
                 yield from batch.slice(start, 1024).to_pylist()
 
 
-class Notes:
+class _Notes:
     """Encodes rows, and notes what a person should know before training on them.
 
     Args:

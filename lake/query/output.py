@@ -1,6 +1,9 @@
 """Rows on their way out of `lake sql`: as a table on the terminal, as JSON, CSV or Parquet, in batches.
 
 Written by us and not by DuckDB, whose connection may write nothing.
+
+A table on a terminal is drawn by rich, which knows how wide a character is there. Elsewhere it is drawn here: rich
+counts in cells of a terminal and fills every line up with spaces, and text that is kept or compared needs neither.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -90,13 +93,48 @@ def _write_table(reader: pa.RecordBatchReader, stream: TextIO) -> None:
             shown += [[_short(v) for v in row] for row in _rows(batch.slice(0, SHOWN_ROWS - len(shown)))]
         count += batch.num_rows
     numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in reader.schema.types]
-    widths = [max([len(n), *(len(row[i]) for row in shown)]) for i, n in enumerate(names)]
-    align: list[Callable[[str, int], str]] = [str.rjust if right else str.ljust for right in numeric]
-    for line in [names, ["-" * w for w in widths], *shown]:
-        cells = [put(cell, width) for put, cell, width in zip(align, line, widths, strict=True)]
-        stream.write("  ".join(cells).rstrip() + "\n")
+    stream.write(draw_table(names, shown, numeric, stream.isatty()))
     more = f", the first {len(shown)} shown; all with --format json, csv or parquet" if count > len(shown) else ""
     stream.write(f"({count} {'row' if count == 1 else 'rows'}{more})\n")
+
+
+def draw_table(names: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], terminal: bool) -> str:
+    """Return rows in columns, as text that ends a line.
+
+    Args:
+        names: of the columns.
+        rows: their cells, each of one line.
+        right: whether a column's cells stand at its right edge, as numbers do.
+        terminal: draw it for a terminal.
+    """
+    if terminal:
+        return _draw_for_terminal(names, rows, right)
+    widths = [max([len(n), *(len(row[i]) for row in rows)]) for i, n in enumerate(names)]
+    align: list[Callable[[str, int], str]] = [str.rjust if is_right else str.ljust for is_right in right]
+    lines = []
+    for line in [names, ["-" * w for w in widths], *rows]:
+        cells = [put(cell, width) for put, cell, width in zip(align, line, widths, strict=True)]
+        lines.append("  ".join(cells).rstrip() + "\n")
+    return "".join(lines)
+
+
+def _draw_for_terminal(names: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    from rich import box
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name, is_right in zip(names, right, strict=True):
+        table.add_column(Text(name), justify="right" if is_right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))  # as Text, since rich would take `[...]` in a str for markup
+    # As wide as its cells: rich would cut columns to fit the terminal, which breaks long lines by itself.
+    width = sum(max([cell_len(line[i]) for line in [names, *rows]]) + 4 for i in range(len(names)))
+    text = io.StringIO()
+    Console(file=text, force_terminal=True, width=max(width, 1)).print(table)
+    return text.getvalue()
 
 
 def _short(value: Any) -> str:

@@ -91,7 +91,7 @@ def test_another_export_or_a_changed_shard_or_other_files_are_not_overwritten(ch
     (tmp_path / "mine" / "notes.txt").write_text("keep")
     with pytest.raises(UsageError, match="holds no export"):
         export("train_sft", tmp_path / "mine", lake=chats)
-    assert [p.name for p in tmp_path.glob(".*partial")] == []
+    assert [p.name for p in tmp_path.glob(".*draft")] == []
 
 
 def test_more_shards_than_rows_gives_empty_shards(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import multiprocessing
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 from torch.utils.data import DataLoader
 
+import training.tokens
 from lake.errors import InternalError, QueryError, UsageError
 from lake.query.query import Lake
 from tests.training.conftest import make_tokenizer, publish, sft_rows
@@ -18,7 +21,7 @@ from training.masks import ChatEncoder, MaskError
 from training.order import Position
 from training.stream import LakeStream
 from training.tables import open_table
-from training.tokens import TokenCache, cache_key, token_cache
+from training.tokens import SOURCES, TokenCache, cache_key, token_cache
 
 
 def cached(lake: Lake, tokenizer: Any, root: Path, where: str | None = None) -> TokenCache:
@@ -64,6 +67,35 @@ def test_digest_predicate_template_and_tokenizer_make_other_caches(chats: Lake, 
     assert keys[0] == cache_key(table, ChatEncoder(make_tokenizer()), None)
 
 
+def modules_behind(module: str) -> set[str]:
+    """The files of training that a module of it imports, itself too, also through each other."""
+    folder, seen, todo = Path(training.tokens.__file__).parent, set(), [module]
+    while todo:
+        name = todo.pop()
+        if f"{name}.py" not in seen:
+            seen.add(f"{name}.py")
+            tree = ast.parse((folder / f"{name}.py").read_text())
+            imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+            todo += [path.removeprefix("training.") for path in imported if path.startswith("training.")]
+    return seen
+
+
+def test_the_code_that_makes_a_cache_decides_its_key(
+    chats: Lake, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(SOURCES) == modules_behind("tokens")
+    for name in SOURCES:
+        shutil.copy(Path(training.tokens.__file__).parent / name, tmp_path)
+    table, encoder = open_table(chats, "train_sft"), ChatEncoder(tokenizer)
+    keys = [cache_key(table, encoder, None)]
+    monkeypatch.setattr(training.tokens, "__file__", str(tmp_path / "tokens.py"))
+    assert cache_key(table, encoder, None) == keys[0]
+    for name in SOURCES:
+        (tmp_path / name).write_text((tmp_path / name).read_text() + "\n")
+        keys.append(cache_key(table, encoder, None))
+    assert len(set(keys)) == 1 + len(SOURCES)
+
+
 def test_a_predicate_picks_rows_and_can_do_nothing_else(chats: Lake, tokenizer: Any, tmp_path: Path) -> None:
     some = cached(chats, tokenizer, tmp_path / "c", "source = 's1' -- only these")
     expected = chats.sql("select example_id from train_sft where source = 's1' order by 1")["example_id"].to_list()
@@ -89,7 +121,7 @@ def test_four_writers_of_one_cache_and_a_dead_one_leave_one_whole_cache(
     for writer in writers:
         writer.join(240)
     assert [w.exitcode for w in writers[1:]] == [0, 0, 0]
-    whole = [p for p in root.iterdir() if not p.name.endswith(".partial")]
+    whole = [p for p in root.iterdir() if not p.name.endswith(".draft")]
     assert len(whole) == 1 and len(cached(chats, tokenizer, root)) == 100
 
 
