@@ -94,21 +94,18 @@ class CheckpointRecorder(TrainerCallback):
 
 
 def last_checkpoint(folder: Path) -> Checkpoint | None:
-    """Return the newest whole checkpoint of a run, after clearing away what a kill left.
+    """Return the newest whole checkpoint of a run folder, after clearing away what a kill left.
 
     A checkpoint without a position was being written; steps beyond the checkpoint will be trained again.
-
-    Args:
-        folder: the run folder.
     """
     checkpoints = []
     for path in (folder / "checkpoints").glob("checkpoint-*"):
         try:
-            held = json.loads((path / POSITION).read_bytes())
+            saved = json.loads((path / POSITION).read_bytes())
         except FileNotFoundError:
             shutil.rmtree(path)
         else:
-            checkpoints.append(Checkpoint(path, held["step"], Position(held["epoch"], held["index"])))
+            checkpoints.append(Checkpoint(path, saved["step"], Position(saved["epoch"], saved["index"])))
     newest = max(checkpoints, key=lambda checkpoint: checkpoint.step, default=None)
     for part in (folder / "steps").glob("*.parquet"):
         if int(part.stem) > (newest.step if newest else 0):

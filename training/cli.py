@@ -14,7 +14,16 @@ from training.tables import open_table
 
 
 def run_export(table: str, release: str | None, file_format: str, shards: int, out: Path, as_json: bool) -> str:
-    """Export a table; return what to print."""
+    """Export a table; return what to print.
+
+    Args:
+        table: published table.
+        release: number or tag; default the last.
+        file_format: of `training.shards.FORMATS`.
+        shards: number of files.
+        out: folder to make.
+        as_json: print one JSON object.
+    """
     lake = Lake()
     with progress(f"exporting {table}", open_table(lake, table, release).rows) as show:
         facts = export(table, out, release=release, file_format=file_format, shards=shards, lake=lake, progress=show)
@@ -28,7 +37,12 @@ def run_export(table: str, release: str | None, file_format: str, shards: int, o
 
 
 def run_train_sft(path: Path, as_json: bool) -> str:
-    """Train; return what to print, nothing on processes other than the first."""
+    """Train; return what to print, nothing on processes other than the first.
+
+    Args:
+        path: of the job's file.
+        as_json: print one JSON object.
+    """
     from training.jobs.config import read_job
     from training.jobs.sft import SftJob, train
 

@@ -107,6 +107,10 @@ def provider_row(row: Row, shape: str) -> dict[str, Any]:
     Chats give `messages` (and `tools`), pairs give `input`, `preferred_output`, `non_preferred_output`. No id, no
     reasoning and no other key: the format has no place for them, and Together refuses extra columns.
 
+    Args:
+        row: a row of the table.
+        shape: of `shape_of`.
+
     Raises:
         ValueError: rows of this shape have no provider format.
     """
@@ -129,14 +133,14 @@ def _provider_turns(turns: Sequence[Row]) -> list[dict[str, Any]]:
     return [_message({**turn, "reasoning": None}, _call_with_text, False) for turn in turns]
 
 
-def _message(turn: Row, call: Callable[[Row], dict[str, Any]], weights: bool) -> dict[str, Any]:
+def _message(turn: Row, render: Callable[[Row], dict[str, Any]], weights: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"role": turn["role"]}
     if turn.get("content") is not None or turn.get("content_parts"):
         out["content"] = _content(turn)
     if turn.get("reasoning") is not None:
         out["reasoning_content"] = turn["reasoning"]
     if turn.get("tool_calls"):
-        out["tool_calls"] = [call(one) for one in turn["tool_calls"]]
+        out["tool_calls"] = [render(call) for call in turn["tool_calls"]]
     for name in ("tool_call_id", "name"):
         if turn.get(name) is not None:
             out[name] = turn[name]

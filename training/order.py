@@ -86,7 +86,11 @@ class Order:
         return len(self.rows)
 
     def place(self, position: Position) -> int:
-        """Return the number of rows before a position, over all epochs."""
+        """Return the number of rows before a position, over all epochs.
+
+        Raises:
+            UsageError: it lies outside an epoch of these rows.
+        """
         if not 0 <= position.index <= len(self) or position.epoch < 0:
             raise UsageError(f"{position} lies outside an epoch of {len(self)} rows. Was it saved for another table?")
         return position.epoch * len(self) + position.index
@@ -96,7 +100,15 @@ class Order:
         return Position(*divmod(place, len(self)))
 
     def take(self, start: int, stop: int) -> np.ndarray:
-        """Return the row numbers of places [start, stop)."""
+        """Return the row numbers of places of the endless stream.
+
+        Args:
+            start: first place, from 0.
+            stop: place behind the last.
+
+        Returns:
+            int64 of shape (stop - start,).
+        """
         parts = []
         while start < stop:
             epoch, index = divmod(start, len(self))
@@ -118,8 +130,8 @@ class Order:
         first = int(ends[which - 1]) if which else 0
         if self._window is None or self._window[:2] != (epoch, which):
             blocks = order[which * WINDOW : (which + 1) * WINDOW]
-            held = np.concatenate([self.rows[self.starts[b] :][: self.sizes[b]] for b in blocks])
-            self._window = (epoch, which, held[permutation(len(held), "rows", *self.key, epoch, which)])
+            rows = np.concatenate([self.rows[self.starts[b] :][: self.sizes[b]] for b in blocks])
+            self._window = (epoch, which, rows[permutation(len(rows), "rows", *self.key, epoch, which)])
         return self._window[2], first
 
 
@@ -139,6 +151,9 @@ def share(batches: int, batch: int, rank: int, world: int, worker: int, workers:
 
     Yields:
         (start, stop) for each of the rank's batches that this worker reads.
+
+    Raises:
+        UsageError: a batch is not divisible by `world`.
     """
     if batch % world:
         raise UsageError(f"a global batch of {batch} rows cannot be shared by {world} ranks; use a multiple of them.")

@@ -46,9 +46,10 @@ def open_table(lake: Lake, name: str, ref: str | int | None = None) -> Table:
         UsageError: its rows have no single id column.
     """
     release = lake.release(ref)
-    held = release.table(name)
+    version = release.table(name)
     columns = tuple(release.snapshot(name).schema.names)
-    return Table(name, release, held.digest, held.rows, held.contract_version, columns, _key(lake, name, columns))
+    key = _key(lake, name, columns)
+    return Table(name, release, version.digest, version.rows, version.contract_version, columns, key)
 
 
 def _key(lake: Lake, name: str, columns: tuple[str, ...]) -> str:

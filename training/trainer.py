@@ -97,7 +97,16 @@ class StreamTrainerMixin(Trainer):
         return torch.utils.data.DataLoader(self.stream, size, collate_fn=self._collate, generator=generator)
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
-        """Take the row numbers out, hold them against the stream, and train the batch."""
+        """Take the row numbers out, hold them against the stream, and train the batch.
+
+        Args:
+            model: to train.
+            inputs: a batch of `get_train_dataloader`.
+            num_items_in_batch: trained tokens of the step, where the loss is their mean.
+
+        Raises:
+            InternalError: the batch holds other rows than the stream gives here, or in another order.
+        """
         own = torch.as_tensor(_take_row_numbers(inputs))[:: self.copies]
         rows = [int(row) for row in self.accelerator.gather(own.to(self.accelerator.device))]
         expected = self.stream.rows_of(self.batches_trained)

@@ -61,17 +61,17 @@ def sft_rows(n: int) -> list[dict[str, Any]]:
 
 def publish(home: Path, tables: dict[str, list[dict[str, Any]]], files: int = 1) -> Lake:
     """Write tables of the train layer through the one write path, and a release that names them."""
-    held = {}
+    versions = {}
     for name, rows in tables.items():
         schema, uri = arrow(PACKAGE, f"train/{name}"), str(home / "tables" / name)
         for part in range(files):
-            found = append(uri, schema, pa.Table.from_pylist(rows[part::files], schema=schema))
+            snapshot = append(uri, schema, pa.Table.from_pylist(rows[part::files], schema=schema))
         halves = [sum(int(r["row_hash"][s : s + 16], 16) for r in rows) % 2**64 for s in (0, 16)]
-        held[name] = TableVersion(found.version, len(rows), f"{halves[0]:016x}{halves[1]:016x}", "1.0.0")
+        versions[name] = TableVersion(snapshot.version, len(rows), f"{halves[0]:016x}{halves[1]:016x}", "1.0.0")
     lake = Lake(home)
     last = lake.refs.last()
     number = last.number + 1 if last else 1
-    lake.refs.add(Release(number, number - 1 or None, held, {}, {}, None, "0" * 32, "2026-01-01T00:00:00Z"))
+    lake.refs.add(Release(number, number - 1 or None, versions, {}, {}, None, "0" * 32, "2026-01-01T00:00:00Z"))
     return lake
 
 
@@ -135,12 +135,12 @@ def job_file(tmp_path: Path, tiny_model: Path) -> Callable[..., Path]:
     import yaml
 
     def write(name: str = "run", **more: Any) -> Path:
-        said = {
+        job = {
             "model": str(tiny_model), "output": name, "max_steps": 12, "batch_size": 8, "micro_batch_size": 4,
             "max_length": 600, "learning_rate": 1e-3, "save_steps": 4, "release": 1,
         }  # fmt: skip
         path = tmp_path / f"{name}.yaml"
-        path.write_text(yaml.safe_dump(said | more))
+        path.write_text(yaml.safe_dump(job | more))
         return path
 
     return write

@@ -15,9 +15,9 @@ from training.jobs.sft import SftJob
 LEAST: dict[str, Any] = {"model": "wheel:smollm2", "output": "run", "max_steps": 5}
 
 
-def written(folder: Path, **said: Any) -> Path:
+def written(folder: Path, **keys: Any) -> Path:
     path = folder / "job.yaml"
-    path.write_text(yaml.safe_dump(said))
+    path.write_text(yaml.safe_dump(keys))
     return path
 
 

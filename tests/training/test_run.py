@@ -21,7 +21,7 @@ from tests.training.conftest import publish, sft_rows
 from training.jobs.config import Job, read_job
 from training.jobs.run import OpenedRows, run_job
 from training.jobs.sft import SftJob, train
-from training.order import Order
+from training.order import Order, Position
 from training.tables import Table
 
 
@@ -164,3 +164,21 @@ def test_a_loss_that_is_no_number_stops_the_run_and_names_the_rows_of_its_step(t
     with pytest.raises(GateError, match=r"loss of step 2 is nan.*id5, id3\. Look"):
         recorder.on_log(None, state, None, {"loss": float("nan")})
     assert shown == [(2, 9, "loss 1.5000"), (2, 9, "loss nan")]
+
+
+def test_what_a_kill_left_behind_the_last_whole_checkpoint_is_cleared_away(tmp_path: Path) -> None:
+    from training.checkpoints import Checkpoint, last_checkpoint
+
+    assert last_checkpoint(tmp_path) is None
+    for step, is_whole in ((8, True), (10, True), (12, False)):
+        checkpoint = tmp_path / "checkpoints" / f"checkpoint-{step}"
+        checkpoint.mkdir(parents=True)
+        if is_whole:
+            (checkpoint / "lake_position.json").write_text(json.dumps({"step": step, "epoch": 1, "index": step}))
+    (tmp_path / "steps").mkdir()
+    for step in (8, 10, 12):
+        (tmp_path / "steps" / f"{step:09d}.parquet").touch()
+    newest = tmp_path / "checkpoints" / "checkpoint-10"
+    assert last_checkpoint(tmp_path) == Checkpoint(newest, 10, Position(1, 10))
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["checkpoint-10", "checkpoint-8"]
+    assert sorted(path.name for path in (tmp_path / "steps").iterdir()) == ["000000008.parquet", "000000010.parquet"]

@@ -35,8 +35,8 @@ if __name__ == "__main__":
 
 def killed_at(job: Path, step: int) -> None:
     """Run a job in a process of its own that dies by SIGKILL at the end of a step."""
-    done = subprocess.run([sys.executable, "-c", RUN, str(job), str(step)], capture_output=True, timeout=300)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
+    killed = subprocess.run([sys.executable, "-c", RUN, str(job), str(step)], capture_output=True, timeout=300)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2000:]
 
 
 def test_a_run_killed_at_a_random_step_and_resumed_equals_an_unbroken_one(
@@ -73,8 +73,10 @@ def test_a_run_killed_on_one_process_and_resumed_on_two_trains_the_same_rows_at_
     script = tmp_path / "run.py"
     script.write_text(RUN)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run([*command, str(script), str(broken), "0"], capture_output=True, timeout=500, env=os.environ)
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    resumed = subprocess.run(
+        [*command, str(script), str(broken), "0"], capture_output=True, timeout=500, env=os.environ
+    )
+    assert resumed.returncode == 0, resumed.stderr.decode()[-3000:]
     first, second = (pq.read_table(tmp_path / name / "steps.parquet") for name in ("whole", "broken"))
     assert first.equals(second)
     assert '"world": 2' in (tmp_path / "broken" / "checkpoints" / "checkpoint-14" / "lake_position.json").read_text()

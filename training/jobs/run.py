@@ -69,13 +69,21 @@ class Method(Protocol):
         """Return the trainer's config, made of the arguments that all trainers take and the method's own."""
 
     def open_rows(self, lake: Lake, table: Table, store: Path) -> OpenedRows:
-        """Return the table's rows, made first if nobody did; the caches lie in `store`, those of models in `models/`.
+        """Return a table's rows, made first if nobody did; called on the main process before the others.
 
-        Called on the main process before the others.
+        Args:
+            lake: where they lie.
+            table: of the run's release.
+            store: folder of caches; models that are unpacked go into its `models/`.
         """
 
     def trainer(self, stream: LakeStream, common: Mapping[str, Any]) -> StreamTrainerMixin:
-        """Return the trainer; `common` holds model, args, processing_class, peft_config, callbacks."""
+        """Return the trainer.
+
+        Args:
+            stream: this process's rows.
+            common: model, args, processing_class, peft_config, callbacks.
+        """
 
 
 def run_job(job: Job, method: Method, lake: Lake | None = None, callbacks: Sequence[Any] = ()) -> dict[str, Any]:

@@ -38,7 +38,16 @@ class SftJob(Job):
 
 
 def train(job: SftJob, lake: Lake | None = None, callbacks: Sequence[Any] = ()) -> dict[str, Any]:
-    """Run a job, or go on with it, or say that it is done; arguments, result and errors are those of `run_job`."""
+    """Run a job, or go on with it, or say that it is done.
+
+    Args:
+        job: of `read_job`.
+        lake: where the release lies; default `LAKE_HOME`.
+        callbacks: more callbacks for the trainer.
+
+    Returns:
+        The summary of `run_job`, which also says what errors there are.
+    """
     return run_job(job, _Sft(job), lake, callbacks)
 
 
