@@ -1,4 +1,4 @@
-"""Where things lie: the shared lake, the checkout's own workspace, the project."""
+"""Paths of the shared lake, the checkout's own workspace and the project."""
 
 from __future__ import annotations
 
@@ -60,13 +60,17 @@ def find_project() -> Path | None:
 def git_commit(folder: Path) -> str | None:
     """Return the commit that a folder's repository is on, None outside one or without git."""
     with suppress(FileNotFoundError):
-        found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False)
-        return found.stdout.strip() or None
+        git = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False)
+        return git.stdout.strip() or None
     return None
 
 
 def check_kind(kind: str) -> str:
-    """Return the kind, or say which there are."""
+    """Return the kind.
+
+    Raises:
+        UsageError: there is no such kind; the message lists those that there are.
+    """
     if kind not in KINDS:
         raise UsageError(f"kind {kind!r} is none of {', '.join(KINDS)}. Pass one of these with --kind.")
     return kind

@@ -58,7 +58,7 @@ class Plugin(BasePlugin):
 
     def initialize(self, plugin_config: dict[str, Any]) -> None:
         """Take the profile's settings."""
-        self.home = absolute(str(plugin_config["home"]))
+        self.home = _absolute(str(plugin_config["home"]))
         self.prepared = ""
         self.lock = threading.Lock()
 
@@ -144,7 +144,7 @@ def _gone_view(name: str, version: int | None, columns: pa.Schema) -> str:
     return f"create or replace view raw.{name} as {select} where cast(error({literal(message)}) as boolean)"
 
 
-def absolute(home: str) -> str:
+def _absolute(home: str) -> str:
     """Return a lake's place without the working directory or a trailing slash."""
     return home.rstrip("/") if "://" in home else str(Path(home).expanduser().resolve())
 

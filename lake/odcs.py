@@ -103,7 +103,8 @@ def _table_errors(name: str, table: Mapping[str, Any]) -> Iterator[str]:
         return
     yield from _properties_errors("", properties)
     names = {p.get("name") for p in properties if isinstance(p, Mapping)}
-    for rule in table.get("quality", []):
+    yield from _not_lists("the table", table, "quality")
+    for rule in _list_of(table, "quality"):
         yield from _rule_errors(f"a rule of {name}", rule, column=None, names=names)
 
 
@@ -143,10 +144,12 @@ def _property_errors(place: str, prop: Mapping[str, Any]) -> Iterator[str]:
     elif logical not in SCALAR_TYPES:
         yield f"{place} has logicalType {logical!r}, expected one of {', '.join([*SCALAR_TYPES, 'array', 'object'])}"
     yield from _unknown_keys(f"{place}.logicalTypeOptions", prop.get("logicalTypeOptions", {}), OPTION_KEYS)
-    for rule in prop.get("quality", []):
+    yield from _not_lists(place, prop, "quality", "relationships")
+    for rule in _list_of(prop, "quality"):
         yield from _rule_errors(f"a rule of {place}", rule, column=place, names=set())
-    for relation in prop.get("relationships", []):
-        if set(relation) - {"type", "to"} or str(relation.get("to", "")).count(".") != 1:
+    for relation in _list_of(prop, "relationships"):
+        is_mapping = isinstance(relation, Mapping)
+        if not is_mapping or set(relation) - {"type", "to"} or str(relation.get("to", "")).count(".") != 1:
             yield f"{place}: relationship {relation!r}, expected to: table.column"
 
 
@@ -182,6 +185,17 @@ def _rule_errors(place: str, rule: Any, column: str | None, names: set[Any]) -> 
         columns = arguments.get("properties") or []
         if rule.get("mustBe") != 0 or not columns or not set(columns) <= names:
             yield f"{place} needs arguments.properties, columns of this table, and mustBe: 0"
+
+
+def _not_lists(place: str, mapping: Mapping[str, Any], *keys: str) -> Iterator[str]:
+    for key in keys:
+        if not isinstance(mapping.get(key, []), list):
+            yield f"{place}: {key} is {mapping[key]!r}, expected a list"
+
+
+def _list_of(mapping: Mapping[str, Any], key: str) -> list[Any]:
+    value = mapping.get(key)
+    return value if isinstance(value, list) else []
 
 
 def _unknown_keys(place: str, mapping: Any, known: set[str]) -> Iterator[str]:

@@ -128,8 +128,7 @@ def check_columns(project: Path, table: str, columns: list[str], reason: str) ->
         )
 
 
-def field(prop: Mapping[str, Any]) -> pa.Field:
-    """Turn one ODCS property, nested ones too, into an Arrow field."""
+def _field(prop: Mapping[str, Any]) -> pa.Field:
     return pa.field(prop["name"], _data_type(prop), nullable=not prop.get("required", False))
 
 
@@ -138,7 +137,7 @@ def _data_type(prop: Mapping[str, Any]) -> pa.DataType:
     if logical == "array":
         return pa.list_(_data_type(prop["items"]))
     if logical == "object":
-        return pa.struct([field(p) for p in prop["properties"]])
+        return pa.struct([_field(p) for p in prop["properties"]])
     return pa.binary() if prop.get("physicalType") == "blob" else SCALARS[logical]
 
 
@@ -178,4 +177,4 @@ def _load(path: Path, table: str, _changed: int, _size: int) -> Mapping[str, Any
 
 @functools.lru_cache(maxsize=1024)
 def _arrow(path: Path, table: str, changed: int, size: int) -> pa.Schema:
-    return pa.schema([field(p) for p in _load(path, table, changed, size)["schema"][0]["properties"]])
+    return pa.schema([_field(p) for p in _load(path, table, changed, size)["schema"][0]["properties"]])

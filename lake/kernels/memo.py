@@ -89,7 +89,12 @@ def stored(kernel: Kernel) -> pa.Schema:
 
 
 def newest(home: str, kernel: Kernel) -> Snapshot | None:
-    """Return the memo of a kernel as it is now, None where nothing was computed."""
+    """Return the memo of a kernel as it is now, None where nothing was computed.
+
+    Args:
+        home: absolute path or URL of the lake.
+        kernel: whose; its fingerprint names the table.
+    """
     return snapshot(_uri(home, kernel))
 
 
@@ -130,11 +135,11 @@ def _inputs(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str) -> I
     others = [c for c in session.sql(asked).columns if c not in ("key", *kernel.inputs.names)]
     names = "".join(f', min("{c}") as "{c}"' for c in others)
     for is_large, rows in ((False, 1024), (True, 8)):
-        found = session.sql(
+        rows_of_size = session.sql(
             f"with asked as ({asked}) select key, {inputs}{names} from asked where key in "
             f"(select key from memo_missing where is_missing and is_large = {is_large}) group by key"
         )
-        with found.to_arrow_reader(rows) as reader:
+        with rows_of_size.to_arrow_reader(rows) as reader:
             for batch in reader:
                 step = max(1, batch.num_rows * PIECE_BYTES // max(batch.nbytes, 1))
                 for start in range(0, batch.num_rows, step):
@@ -240,5 +245,5 @@ def _keys(files: list[str]) -> pa.Array:
     if not files:
         return pa.array([], pa.string())
     with duckdb.connect() as scratch:
-        found = scratch.sql(f"select key from {scan(files)}").to_arrow_table()
-    return found.column("key").combine_chunks()
+        keys = scratch.sql(f"select key from {scan(files)}").to_arrow_table()
+    return keys.column("key").combine_chunks()

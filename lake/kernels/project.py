@@ -47,11 +47,11 @@ def kernels(project: Path) -> dict[str, Kernel]:
         ContractError: such a model gives it no kernel of its name, or a contract has other types than the kernel makes.
     """
     models = sorted((project / "models").rglob("memo_*.py"))
-    found = {name: _kernel(model, name) for model in models for name in [model.stem.removeprefix("memo_")]}
-    for kernel in found.values():
+    by_name = {name: _kernel(model, name) for model in models for name in [model.stem.removeprefix("memo_")]}
+    for kernel in by_name.values():
         for table, columns in kernel.contract_columns.items():
             schema.check_columns(project, table, [*columns], f"the kernel {kernel.name} makes it")
-    return found
+    return by_name
 
 
 def _kernel(model: Path, name: str) -> Kernel:
