@@ -51,7 +51,12 @@ class Committer:
         self._note |= {"git_commit": commit_id} if commit_id else {}
 
     def commit(self, batch: Batch) -> list[FileResult]:
-        """Commit a batch; return what became of the files that end in it."""
+        """Commit a batch; return what became of the files that end in it.
+
+        Raises:
+            SourceError: somebody else has landed records of it with other licence or options.
+            ConflictError: others committed at every try.
+        """
         note = self._note | {"run_id": batch.batch_id}
         self._commit_records(batch, note)
         self._commit_rejects(batch, note)

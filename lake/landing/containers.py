@@ -25,7 +25,7 @@ CHUNK = 4 << 20  # bytes read at a time
 ROOM = 65_536  # records of a block at most
 MAX_RECORD = 128 << 20  # a longer record is a reject
 KEPT = 1 << 20  # of a longer one, the bytes that its reject keeps
-LONGEST_KEY = 1 << 20
+LONGEST_KEY = 1 << 20  # bytes; a longer key is taken for none
 BOM = b"\xef\xbb\xbf"
 WHITE_SPACE = b" \t\r\n"
 
@@ -57,8 +57,15 @@ class Block:
     observed: list[datetime | None] | None = None
 
 
-def bad(payload: bytes, position: int, reason: str, size: int | None = None) -> Block:
-    """Return a block of one record that cannot be read."""
+def unreadable(payload: bytes, position: int, reason: str, size: int | None = None) -> Block:
+    """Return a block of one record that cannot be read.
+
+    Args:
+        payload: its bytes, or only the first of them.
+        position: line, element or row number from 1, or byte offset.
+        reason: what was found and what was expected.
+        size: length of the whole record in bytes; default that of the payload.
+    """
     length = len(payload) if size is None else size
     if length > MAX_RECORD:
         payload = payload[:KEPT]
@@ -92,7 +99,7 @@ def jsonl(stream: Stream) -> Iterator[Block]:
         elif not piece:
             break
     if stream.broken is not None:
-        yield bad(carry, number, stream.broken)
+        yield unreadable(carry, number, stream.broken)
 
 
 def skip_bom(stream: Stream) -> None:
@@ -108,8 +115,8 @@ def _lines(data: bytes, breaks: NDArray[np.int64], number: int) -> Iterator[Bloc
     has_return = (ends > starts) & (array[np.maximum(ends - 1, 0)] == 13)
     ends = ends - has_return
     for low in range(0, len(starts), ROOM):
-        some = slice(low, low + ROOM)
-        yield checked(data, starts[some], ends[some], number + low, skip_empty="empty line")
+        part = slice(low, low + ROOM)
+        yield checked(data, starts[part], ends[part], number + low, skip_empty="empty line")
 
 
 def _long_line(stream: Stream, carry: bytes, number: int) -> tuple[bytes, Block]:
@@ -118,13 +125,19 @@ def _long_line(stream: Stream, carry: bytes, number: int) -> tuple[bytes, Block]
     while piece := stream.read(CHUNK):
         end = piece.find(b"\n")
         if end >= 0:
-            return piece[end + 1 :], bad(carry[:KEPT], number, too_long(size + end), size + end)
+            return piece[end + 1 :], unreadable(carry[:KEPT], number, too_long(size + end), size + end)
         size += len(piece)
-    return b"", bad(carry[:KEPT], number, too_long(size), size)
+    return b"", unreadable(carry[:KEPT], number, too_long(size), size)
 
 
-class Cursor:
-    """A window on a stream, for reading JSON that may be larger than memory."""
+class _Cursor:
+    """A window on a stream, for reading JSON that may be larger than memory.
+
+    Attributes:
+        stream: the file.
+        data: the bytes in the window.
+        at: how many of them are used.
+    """
 
     def __init__(self, stream: Stream) -> None:
         skip_bom(stream)
@@ -153,7 +166,7 @@ class Cursor:
         """Pass a string and the colon after it; return the string's bytes, or None if no key stands here."""
         if self.next() != b'"':
             return None
-        end = self.at + 1
+        end = self.at + 1  # where the closing quote is looked for
         while True:
             quote = self.data.find(b'"', end)
             if quote < 0:
@@ -164,14 +177,14 @@ class Cursor:
                 continue
             slashes = quote - len(self.data[self.at : quote].rstrip(b"\\")) - self.at
             end = quote + 1
-            if slashes % 2 == 0:
+            if slashes % 2 == 0:  # an odd number escapes the quote
                 break
-        found = self.data[self.at : end]
+        key = self.data[self.at : end]
         self.at = end
         if self.next() != b":":
             return None
         self.at += 1
-        return found
+        return key
 
     def rest(self) -> tuple[bytes, int]:
         """Read to the end; return the beginning of what there was, without white space before it, and its length."""
@@ -185,20 +198,20 @@ class Cursor:
 
 def json_list(stream: Stream) -> Iterator[Block]:
     """Cut the elements of a list that is the whole file."""
-    cursor = Cursor(stream)
+    cursor = _Cursor(stream)
     cursor.next()
     cursor.at += 1
     number, closed = yield from _elements(cursor, "list")
     if closed and cursor.next():
         payload, size = cursor.rest()
-        yield bad(payload, number, "bytes follow the end of the list", size)
+        yield unreadable(payload, number, "bytes follow the end of the list", size)
     if stream.broken is not None and closed:
-        yield bad(b"", number, stream.broken)
+        yield unreadable(b"", number, stream.broken)
 
 
 def json_values(stream: Stream) -> Iterator[Block]:
     """Cut JSON objects and lists that follow each other, over as many lines as they like; one is the usual case."""
-    cursor = Cursor(stream)
+    cursor = _Cursor(stream)
     yield from _elements(cursor, "values")
 
 
@@ -210,11 +223,11 @@ def json_whole(stream: Stream) -> Iterator[Block]:
         size = len(data)
         while piece := stream.read(CHUNK):
             size += len(piece)
-        yield bad(data[:KEPT], 1, too_long(size), size)
+        yield unreadable(data[:KEPT], 1, too_long(size), size)
         return
     data = data.strip(b" \t\r\n")
     if stream.broken is not None:
-        yield bad(data, 1, stream.broken)
+        yield unreadable(data, 1, stream.broken)
     elif data:
         yield checked(data, np.array([0]), np.array([len(data)]), 1)
 
@@ -226,13 +239,13 @@ def json_items(stream: Stream, path: str) -> Iterator[Block]:
         stream: the file.
         path: keys joined by dots; `*` at the end takes the members of the mapping there.
     """
-    cursor = Cursor(stream)
+    cursor = _Cursor(stream)
     keys = [k for k in path.split(".") if k]
     members = keys[-1] == "*"
     for key in keys[:-1] if members else keys:
         if not _descend(cursor, key):
             reason = stream.broken or f"no key {key!r} on the way to {path!r}"
-            yield bad(b"", 1, reason)
+            yield unreadable(b"", 1, reason)
             return
     opening = cursor.next()
     cursor.at += 1
@@ -242,12 +255,12 @@ def json_items(stream: Stream, path: str) -> Iterator[Block]:
             while stream.read(CHUNK):  # to the end: a break behind the items is still a break
                 pass
         if stream.broken is not None and closed:
-            yield bad(b"", number, stream.broken)
+            yield unreadable(b"", number, stream.broken)
     else:
-        yield bad(b"", 1, f"at {path!r} lies neither a list nor a mapping")
+        yield unreadable(b"", 1, f"at {path!r} lies neither a list nor a mapping")
 
 
-def _descend(cursor: Cursor, wanted: str) -> bool:
+def _descend(cursor: _Cursor, wanted: str) -> bool:
     """Go to the value of a key of the mapping that begins here."""
     if cursor.next() != b"{":
         return False
@@ -259,29 +272,27 @@ def _descend(cursor: Cursor, wanted: str) -> bool:
         except ValueError:
             return False
         state = np.zeros(4, np.int64)
-        one, scanned = np.zeros(1, np.int64), cursor.at
+        start, end, scanned = np.zeros(1, np.int64), np.zeros(1, np.int64), cursor.at
         while True:
             array = np.frombuffer(cursor.data, np.uint8)
-            count, _, scanned = json_scan.cut_elements(
-                array, cursor.at, scanned, len(array), state, False, one, one.copy()
-            )
+            count, _, scanned = json_scan.cut_elements(array, cursor.at, scanned, len(array), state, False, start, end)
             cursor.at = scanned
             if count:
                 break
             if not cursor.more():
                 return False
             scanned = 0
-        if state[3]:
+        if state[json_scan.CLOSED]:
             return False
     return False
 
 
-def _elements(cursor: Cursor, kind: str) -> Generator[Block, None, tuple[int, bool]]:
+def _elements(cursor: _Cursor, kind: str) -> Generator[Block, None, tuple[int, bool]]:
     """Cut elements from here on; return (number of the next element, whether the bracket was closed)."""
     starts, ends = np.zeros(ROOM, np.int64), np.zeros(ROOM, np.int64)
     state = np.zeros(4, np.int64)
-    number, scanned, long = 1, cursor.at, b""
-    dropped = 0
+    number, scanned = 1, cursor.at
+    beginning, dropped = b"", 0  # of an element above the limit: what is kept, and how many bytes went by
     while True:
         array = np.frombuffer(cursor.data, np.uint8)
         count, begin, scanned = json_scan.cut_elements(
@@ -290,9 +301,9 @@ def _elements(cursor: Cursor, kind: str) -> Generator[Block, None, tuple[int, bo
         low = 0
         if count and dropped:
             size = dropped + int(ends[0]) - cursor.at
-            yield bad(long, number, too_long(size), size)
+            yield unreadable(beginning, number, too_long(size), size)
             number, low, dropped = number + 1, 1, 0
-        closed = bool(state[3])
+        closed = bool(state[json_scan.CLOSED])
         if count > low:
             json_scan.trim(array, starts, ends, count)
             if closed and count == low + 1 and number == 1 and starts[low] == ends[low]:
@@ -306,24 +317,24 @@ def _elements(cursor: Cursor, kind: str) -> Generator[Block, None, tuple[int, bo
         if count >= ROOM:
             continue
         if len(cursor.data) - cursor.at > MAX_RECORD or dropped:
-            long = long if dropped else cursor.data[cursor.at : cursor.at + KEPT]
+            beginning = beginning if dropped else cursor.data[cursor.at : cursor.at + KEPT]
             dropped += len(cursor.data) - cursor.at
             cursor.at = len(cursor.data)
         if not cursor.more():
             break
         scanned = 0 if dropped else scanned - begin
-    yield from _open_end(cursor, kind, number, dropped, long)
+    yield from _open_end(cursor, kind, number, dropped, beginning)
     return number + 1, False
 
 
-def _open_end(cursor: Cursor, kind: str, number: int, dropped: int, long: bytes) -> Iterator[Block]:
+def _open_end(cursor: _Cursor, kind: str, number: int, dropped: int, beginning: bytes) -> Iterator[Block]:
     """Say what the end of a file left open."""
     rest = cursor.data[cursor.at :].strip(b" \t\r\n")
     reason = cursor.stream.broken
     if dropped:
-        yield bad(long, number, too_long(dropped + len(rest)), dropped + len(rest))
+        yield unreadable(beginning, number, too_long(dropped + len(rest)), dropped + len(rest))
     elif reason is not None:
-        yield bad(rest, number, reason)
+        yield unreadable(rest, number, reason)
     elif kind == "values":
         if rest:
             yield checked(rest, np.array([0]), np.array([len(rest)]), number)
@@ -332,7 +343,9 @@ def _open_end(cursor: Cursor, kind: str, number: int, dropped: int, long: bytes)
         if rest and not block.problems:
             yield block
             number, rest = number + 1, b""
-        yield bad(rest, number, f"the file ends before its {'mapping' if kind == 'members' else 'list'} is closed")
+        yield unreadable(
+            rest, number, f"the file ends before its {'mapping' if kind == 'members' else 'list'} is closed"
+        )
 
 
 def _cut(data: bytes, starts: Bounds, ends: Bounds, number: int, kind: str) -> Block:

@@ -234,6 +234,9 @@ def find_problems(payloads: Sequence[bytes]) -> dict[int, str]:
     return problems
 
 
+CLOSED = 3  # place in the state of `cut_elements`: the bracket of the list or mapping was met
+
+
 @numba.njit(nogil=True, cache=True)
 def cut_elements(data, begin, i, end, state, values, starts, ends):
     """Find complete elements of a list or mapping, or complete top-level values.
@@ -243,7 +246,7 @@ def cut_elements(data, begin, i, end, state, values, starts, ends):
         begin: where the element being read begins.
         i: first byte not looked at yet.
         end: one past the last byte.
-        state: int64 array (depth, in a string, after a backslash, closed), kept between calls.
+        state: int64 array (depth, in a string, after a backslash, closed), zeros at first, kept between calls.
         values: False: elements end at a comma or at the bracket that closes their list; True: at their last bracket.
         starts: int64, room for results; untrimmed.
         ends: int64, room for results.
@@ -297,7 +300,14 @@ def cut_elements(data, begin, i, end, state, values, starts, ends):
 
 @numba.njit(nogil=True, cache=True)
 def trim(data, starts, ends, count):
-    """Take white space off both ends of records, in place."""
+    """Take white space off both ends of records.
+
+    Args:
+        data: uint8 array.
+        starts: int64, first byte of each; changed in place.
+        ends: int64, one past the last byte of each; changed in place.
+        count: number of records.
+    """
     for k in range(count):
         while starts[k] < ends[k] and SPACE[data[starts[k]]]:
             starts[k] += 1

@@ -174,7 +174,11 @@ class Ledger:
 
 
 def options_json(options: Mapping[str, Any] | None) -> str:
-    """Write provenance options as JSON, keys sorted, those not given left out."""
+    """Write provenance options as JSON, keys sorted, those not given left out.
+
+    Raises:
+        SourceError: an option is not known.
+    """
     given = {k: v for k, v in (options or {}).items() if v is not None and v != [] and v != ()}
     unknown = sorted(set(given) - set(OPTIONS))
     if unknown:

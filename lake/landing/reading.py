@@ -85,7 +85,7 @@ class Reader:
                 for block in read_blocks(file, reading.format, reading.cut, stream):
                     _reject_what_is_no_text(block, facts.kind)
                     yield identify(chain, file, block, facts)
-            chain.sha256, chain.bytes = stream.sha256(), stream.taken
+            chain.sha256, chain.bytes = stream.sha256(), stream.bytes_read
         return _file_end(file, chain, *(("done", None) if reading.format else ("unrecognised", reading.detail)))
 
     def _opened(self, file: InputFile, chain: ChainState) -> BinaryIO | FileEnd:

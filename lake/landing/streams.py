@@ -57,30 +57,33 @@ class Stream(io.RawIOBase):
 
     Attributes:
         broken: None, or how the compressed stream breaks; known once the stream has been read to its end.
-        taken: bytes of the file as it lies, read so far.
+        bytes_read: of the file as it lies, so far.
     """
 
-    def __init__(self, raw: BinaryIO, seen: Callable[[bytes], None] | None = None) -> None:
+    def __init__(self, raw: BinaryIO, on_read: Callable[[bytes], None] | None = None) -> None:
         """Take over an open file.
 
         Args:
             raw: the file as it lies, at its beginning.
-            seen: called with every piece of the file as it lies, for progress.
+            on_read: called with every piece of the file as it lies, for progress.
+
+        Raises:
+            UsageError: the file system fails; reading later on raises it, too.
         """
         self.broken: str | None = None
-        self.taken = 0
+        self.bytes_read = 0
         self._raw = raw
-        self._seen = seen
+        self._on_read = on_read
         self._sha = hashlib.sha256()
         first = self._take(PIECE)
         self.compression = compression(first)
         self._inner: Any = _decompressor(self.compression) if self.compression else None
         self._input = first
-        self._ready = b"" if self._inner else first
+        self._ready = b"" if self._inner else first  # decompressed bytes, those before _at are read
         self._at = 0
-        self._offset = 0
+        self._offset = 0  # in all decompressed bytes
         self._ended = False
-        self._given = 0
+        self._decompressed = 0
         self._spool: BinaryIO | None = None
 
     def readable(self) -> bool:
@@ -102,15 +105,15 @@ class Stream(io.RawIOBase):
             self._at += len(piece)
             missing -= len(piece)
             parts.append(piece)
-        found = parts[0] if len(parts) == 1 else b"".join(parts)
-        self._offset += len(found)
-        return found
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        self._offset += len(data)
+        return data
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer."""
-        found = self.read(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
     def readline(self, size: int | None = -1) -> bytes:
         """Read up to a line end, at most `size` bytes."""
@@ -124,9 +127,9 @@ class Stream(io.RawIOBase):
             self._at = stop
             if end:
                 break
-        found = b"".join(parts)
-        self._offset += len(found)
-        return found
+        line = b"".join(parts)
+        self._offset += len(line)
+        return line
 
     def peek(self, size: int = 1) -> bytes:
         """Return at least `size` bytes that come next, fewer at the end only, and leave them there."""
@@ -173,13 +176,13 @@ class Stream(io.RawIOBase):
         except Exception as error:  # each file system has its own; not to be taken for a break of the compression
             name = getattr(self._raw, "name", None) or getattr(self._raw, "path", "the input")
             raise UsageError(
-                f"{name} cannot be read beyond its first {self.taken:,} bytes: {error}. What has landed stays; "
+                f"{name} cannot be read beyond its first {self.bytes_read:,} bytes: {error}. What has landed stays; "
                 "run the landing again."
             ) from error
         self._sha.update(piece)
-        self.taken += len(piece)
-        if self._seen is not None and piece:
-            self._seen(piece)
+        self.bytes_read += len(piece)
+        if self._on_read is not None and piece:
+            self._on_read(piece)
         return piece
 
     def _next(self) -> bytes:
@@ -188,13 +191,13 @@ class Stream(io.RawIOBase):
             return self._take(PIECE)
         while not self._ended:
             try:
-                found = self._step()
+                data = self._step()
             except (zlib.error, OSError, EOFError, lzma.LZMAError, zstandard.ZstdError, ValueError) as error:
-                self._break(f"the {self.compression} stream breaks after {self._given} bytes: {error}")
+                self._break(f"the {self.compression} stream breaks after {self._decompressed} bytes: {error}")
                 return b""
-            if found:
-                self._given += len(found)
-                return found
+            if data:
+                self._decompressed += len(data)
+                return data
         return b""
 
     def _step(self) -> bytes:
@@ -203,15 +206,16 @@ class Stream(io.RawIOBase):
         if inner.eof:
             return self._next_member()
         data, self._input = self._input, b""
+        # lzma and bz2 keep input back where their output is limited: they may go on without more.
         if not data and (not isinstance(inner, lzma.LZMADecompressor | bz2.BZ2Decompressor) or inner.needs_input):
             data = self._take(PIECE)
             if not data:
-                self._break(f"the {self.compression} stream is cut short: it ends after {self._given} bytes")
+                self._break(f"the {self.compression} stream is cut short: it ends after {self._decompressed} bytes")
                 return b""
         if self.compression == "gzip":
-            found: bytes = inner.decompress(data, 4 * PIECE)
+            output: bytes = inner.decompress(data, 4 * PIECE)
             self._input = inner.unconsumed_tail
-            return found
+            return output
         if self.compression == "zstandard":
             # One small piece at a time: this decompressor gives everything that its input holds.
             self._input = data[1 << 14 :]
@@ -230,7 +234,9 @@ class Stream(io.RawIOBase):
             rest += self._take(PIECE)
         kind = compression(rest)
         if kind is None or kind != self.compression:
-            self._break(f"bytes that are no {self.compression} follow its end, after {self._given} decompressed bytes")
+            self._break(
+                f"bytes that are no {self.compression} follow its end, after {self._decompressed} decompressed bytes"
+            )
             return b""
         self._inner, self._input = _decompressor(kind), rest
         return b""

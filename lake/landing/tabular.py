@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake.json_values import exact_number, json_value
-from lake.landing.containers import BOM, KEPT, MAX_RECORD, Block, bad, skip_bom, too_long
+from lake.landing.containers import BOM, KEPT, MAX_RECORD, Block, skip_bom, too_long, unreadable
 from lake.landing.streams import Stream
 
 ROWS = 2048  # rows of a block, fewer where they are long
@@ -71,7 +71,12 @@ def _rows_of(text: str, delimiter: str, count: int) -> list[list[str]]:
 
 
 def csv_rows(stream: Stream, delimiter: str) -> Iterator[Block]:
-    """Read a CSV table with a header; each row is one JSON object of texts."""
+    """Read a CSV table with a header; each row is one JSON object of texts.
+
+    Args:
+        stream: the file at its beginning.
+        delimiter: one character.
+    """
     block, number, header, size = Block(), 1, None, 0
     positions: list[int] = []
     for row, problem, raw in _cells(stream, delimiter):
@@ -158,7 +163,7 @@ def parquet_rows(stream: Stream) -> Iterator[Block]:
     """Read the rows of a Parquet file; it is copied to a temporary file, since its index lies at its end."""
     copy = stream.spool()
     if stream.broken is not None:
-        yield bad(b"", 1, stream.broken)
+        yield unreadable(b"", 1, stream.broken)
         return
     number = 1
     try:
@@ -170,7 +175,7 @@ def parquet_rows(stream: Stream) -> Iterator[Block]:
             number += batch.num_rows
             yield block
     except (pa.ArrowException, OSError) as error:
-        yield bad(b"", number, f"the Parquet file cannot be read from row {number} on: {error}")
+        yield unreadable(b"", number, f"the Parquet file cannot be read from row {number} on: {error}")
 
 
 def _rows_a_block(metadata: pq.FileMetaData) -> int:
