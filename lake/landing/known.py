@@ -60,11 +60,11 @@ class TableIds:
                 others have committed since the last call, in which ids of ours may stand now.
             note: facts for the commit's metadata.
         """
-        fresh: list[str] | None = None
         is_retry = False
 
         def attempt() -> table.Snapshot:
-            nonlocal fresh, is_retry
+            nonlocal is_retry
+            fresh: list[str] | None = None
             if is_retry:
                 before = set(self.base.files)
                 self.base = table.create(self.uri, self.schema)

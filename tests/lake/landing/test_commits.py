@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,24 +86,47 @@ def test_of_a_file_that_another_landing_has_begun_the_rest_lands(
     assert len(rows(home, "traces", "record_id", "source = 's'")) == 40
 
 
+def test_a_landing_that_died_between_records_and_rejects_is_completed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new rejects of a known file say nothing of the records behind them: these are there."""
+    monkeypatch.setattr("lake.landing.loader.LOOKUP_BYTES", 1)
+    monkeypatch.setattr("lake.landing.containers.CHUNK", 300)
+    lines = [chat(f"{n:04d}") if n % 5 else f"{{broken {n}" for n in range(40)]
+    file = write(tmp_path / "in" / "x.jsonl", lines)
+
+    def die(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commits.Committer, "_commit_rejects", die)
+        with pytest.raises(KeyboardInterrupt):
+            land([file], "traces", "s")
+    assert (len(rows(home, "traces")), rows(home, "rejects")) == (32, [])
+    assert counts(land([file], "traces", "s")) == (40, 0, 32, 8, 0)
+    land([file], "traces", "s", home=tmp_path / "alone")
+    assert content(home, "traces") == content(tmp_path / "alone", "traces")
+
+
 def parquet_files(home: Path, name: str) -> set[Path]:
     return set((home / "raw" / name).glob("*.parquet"))
 
 
-def test_a_landing_that_stops_leaves_no_file_behind(
+def test_a_landing_that_stops_leaves_no_file_and_no_thread_behind(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "in"
     write(folder / "a.jsonl", [chat("a")])
     land([folder], "traces", "s", license="MIT")
-    before = parquet_files(home, "traces")
+    before, threads = parquet_files(home, "traces"), threading.active_count()
+    monkeypatch.setattr("lake.storage.parquet.GROUP_ROWS", 1)  # so that the file is there before the landing stops
     # The new file's records are written before those of the known one are found to differ: at the lookup, ...
-    write(folder / "0.jsonl", [chat("new")])
+    write(folder / "0.jsonl", [chat("new"), chat("too")])
     write(folder / "a.jsonl", [chat("a"), chat("tail")])
     monkeypatch.setattr("lake.landing.loader.LOOKUP_BYTES", 1)
     with pytest.raises(SourceError, match="MIT"):
         land([folder], "traces", "s", license="CC0-1.0")
-    assert parquet_files(home, "traces") == before
+    assert (parquet_files(home, "traces"), threading.active_count()) == (before, threads)
     # ... or at the commit, where another landing came first.
     write(folder / "0.jsonl", [chat("newer")])
     (folder / "a.jsonl").unlink()
