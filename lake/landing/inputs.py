@@ -46,13 +46,13 @@ class InputFile:
 
     def open(self) -> BinaryIO:
         """Open the file for reading."""
-        if is_url(self.where):
+        if _is_url(self.where):
             filesystem, path = _filesystem(self.where)
             return cast(BinaryIO, filesystem.open(path, "rb"))
         return Path(self.where).open("rb")
 
 
-def is_url(path: str) -> bool:
+def _is_url(path: str) -> bool:
     """Say whether a path names its protocol."""
     return "://" in path
 
@@ -69,7 +69,7 @@ def find(paths: Sequence[str | os.PathLike[str]], leave_out: str) -> list[InputF
     """
     by_place: dict[str, InputFile] = {}
     for path in paths:
-        files = list(_find_url(str(path)) if is_url(str(path)) else _find_local(str(path), leave_out))
+        files = list(_find_url(str(path)) if _is_url(str(path)) else _find_local(str(path), leave_out))
         if not files:
             raise UsageError(
                 f"{path} names no file; expected a file, a folder with files, a glob or a URL. Look at it."
@@ -132,7 +132,7 @@ def _find_remote(url: str) -> Iterator[InputFile]:
     protocol = url.split("://", 1)[0]
 
     def whole(name: str) -> str:
-        return name if is_url(name) else f"{protocol}://{name}"
+        return name if _is_url(name) else f"{protocol}://{name}"
 
     if protocol in ("http", "https"):
         yield InputFile(url, filesystem.info(path).get("size"), named=True)
@@ -168,7 +168,7 @@ def _first_root(paths: Sequence[str | os.PathLike[str]], files: Sequence[InputFi
         folders = [file.where.rsplit("/", 1)[0] for file in files]
     else:
         alone = {file.where for file in files if file.named}
-        wholes = [path.rstrip("/") if is_url(path) else _absolute(path) for path in given]
+        wholes = [path.rstrip("/") if _is_url(path) else _absolute(path) for path in given]
         folders = [whole.rsplit("/", 1)[0] if whole in alone else whole for whole in wholes]
     common = []
     for names in zip(*(folder.split("/") for folder in folders), strict=False):
@@ -184,7 +184,7 @@ def _absolute(path: str | os.PathLike[str]) -> str:
 
 def _normal_root(root: str | os.PathLike[str]) -> str:
     """Return a root as it is recorded: an absolute path or a URL, without a slash at its end."""
-    return str(root).rstrip("/") if is_url(str(root)) else _absolute(root)
+    return str(root).rstrip("/") if _is_url(str(root)) else _absolute(root)
 
 
 def _below(where: str, root: str) -> str | None:

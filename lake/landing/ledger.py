@@ -63,7 +63,7 @@ class Ledger:
     facts: Facts
     roots: list[str] = field(default_factory=list)
     sizes: set[int] = field(default_factory=set)
-    _done: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _by_sha256: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _amended: dict[str, tuple[str | None, str]] | None = None
 
     @property
@@ -94,25 +94,25 @@ class Ledger:
             rows = rows.filter(pc.equal(rows["state"], "done"))  # only recognised files fix the root
         self.roots = list(dict.fromkeys(rows["root"].to_pylist()))
         for row in rows.to_pylist():
-            self._done.setdefault(row["sha256"], []).append(row)
+            self._by_sha256.setdefault(row["sha256"], []).append(row)
             self.sizes.add(row["bytes"])
 
-    def done(self, sha256: str, path: str, named: str | None, amend: bool) -> dict[str, Any] | None:
-        """Find the landing that has done a file before.
+    def earlier_landing(self, sha256: str, path: str, named: str | None, amend: bool) -> dict[str, Any] | None:
+        """Find the row of raw.landings of a file whose bytes have landed before.
 
         Args:
             sha256: of the file as it lies.
-            path: below the root; a document file is done only under its own path.
+            path: below the root; a document file is known only under its own path.
             named: format asked for with `--format`.
             amend: other options are no reason to stop.
 
         Returns:
-            The latest such landing, or None: the file must be read.
+            The row of the latest such landing, or None: the file must be read.
 
         Raises:
             SourceError: it was landed with other options.
         """
-        for row in self._done.get(sha256, ()):
+        for row in self._by_sha256.get(sha256, ()):
             form = FORMATS.get(row["format"])
             if form is None or (named and named != row["format"]):
                 continue

@@ -62,7 +62,11 @@ class Loader:
         self._commit_when_due()
 
     def end(self, end: FileEnd) -> None:
-        """Take the end of a file."""
+        """Take the end of a file.
+
+        Raises:
+            SourceError: records are landed with other licence or options.
+        """
         if end.known_counts is not None:
             self._counts[end.file] = end.known_counts
         self._batch.ended.append(end)

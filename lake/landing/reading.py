@@ -86,7 +86,8 @@ class Reader:
                     _reject_what_is_no_text(block, facts.kind)
                     yield identify(chain, file, block, facts)
             chain.sha256, chain.bytes = stream.sha256(), stream.bytes_read
-        return _file_end(file, chain, *(("done", None) if reading.format else ("unrecognised", reading.detail)))
+        state, detail = ("done", None) if reading.format else ("unrecognised", reading.detail)
+        return _file_end(file, chain, state, detail)
 
     def _opened(self, file: InputFile, chain: ChainState) -> BinaryIO | FileEnd:
         """Open a file at its beginning, or say what is known of it if it was landed before."""
@@ -105,7 +106,8 @@ class Reader:
 
     def _end_if_done(self, file: InputFile, chain: ChainState) -> FileEnd | None:
         """Return the end of a file whose bytes an earlier landing has done, else None."""
-        row = self._ledger.done(chain.sha256, file.path, self._named.NAME if self._named else None, self._amend)
+        format_name = self._named.NAME if self._named else None
+        row = self._ledger.earlier_landing(chain.sha256, file.path, format_name, self._amend)
         if row is None:
             return None
         skipped = Counter(cast(dict[str, int], json.loads(row["skipped"])))
@@ -178,7 +180,11 @@ class _ByteQueue:
 
 
 def read_ahead(events: Iterator[Event]) -> Iterator[Event]:
-    """Run a reader in a thread, some megabytes ahead of whoever takes its events; its errors are raised here."""
+    """Run a reader in a thread, some megabytes ahead of whoever takes its events.
+
+    Raises:
+        BaseException: what the reader raised, once the events before it are taken.
+    """
     queue = _ByteQueue(AHEAD)
 
     def run() -> None:
