@@ -51,8 +51,8 @@ LABELS = {
     "unicode": "utf-16",
 }
 
-# Python's codecs for other things than documents.
-NOT_OF_DOCUMENTS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem")
+# Python's codecs that are no encoding of documents.
+NON_TEXT_CODECS = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem")
 
 # Encodings of a font's glyphs: no codec exists, and a text in one is often pure ASCII.
 FONTS = (
@@ -120,36 +120,37 @@ def decode(data: bytes, declared: tuple[str, ...] = (), name: str = "") -> Decod
     """
     if name.lower().endswith(tuple(f"-{font}" for font in FONTS)):
         return UNDECODABLE
-    marked = next(((codec, data[len(bom) :]) for bom, codec in BOMS if data.startswith(bom)), None)
-    if marked:
-        found = _strictly(marked[1], marked[0]) or _loosely(marked[1], marked[0])
-        if found:
-            return Decoded(found.text, found.encoding, ("bom", *found.repairs))
-    return _escaped(data) or _wide(data) or _eight_bit(data, declared)
+    by_mark = next(((codec, data[len(bom) :]) for bom, codec in BOMS if data.startswith(bom)), None)
+    if by_mark:
+        decoded = _decode_strictly(by_mark[1], by_mark[0]) or _decode_loosely(by_mark[1], by_mark[0])
+        if decoded:
+            return Decoded(decoded.text, decoded.encoding, ("bom", *decoded.repairs))
+    return _decode_escaped(data) or _decode_utf16(data) or _decode_unmarked(data, declared)
 
 
-def _eight_bit(data: bytes, declared: tuple[str, ...]) -> Decoded:
+def _decode_unmarked(data: bytes, declared: tuple[str, ...]) -> Decoded:
     """Decode bytes that carry no mark of their own: UTF-8, what was declared, statistics."""
     if len(data.translate(None, BINARY)) < 0.98 * len(data):
         return UNDECODABLE
-    if found := _strictly(data, "utf-8"):
-        return found
-    codecs_declared = [codec for label in declared if (codec := _known(label))]
+    if decoded := _decode_strictly(data, "utf-8"):
+        return decoded
+    codecs_declared = [codec for label in declared if (codec := _codec_of(label))]
     for codec in codecs_declared:
-        if (found := _strictly(data, codec)) and not CONTROL.search(found.text):
-            return found
-    if found := _loosely(data, "utf-8"):
-        return found
-    if found := _by_statistics(data):
-        return found
-    return next((found for codec in codecs_declared if (found := _loosely(data, codec))), UNDECODABLE)
+        # A label of the wrong 8-bit codec mostly decodes; the control characters it gives tell.
+        if (decoded := _decode_strictly(data, codec)) and not CONTROL.search(decoded.text):
+            return decoded
+    if decoded := _decode_loosely(data, "utf-8"):
+        return decoded
+    if decoded := _decode_by_statistics(data):
+        return decoded
+    return next((decoded for codec in codecs_declared if (decoded := _decode_loosely(data, codec))), UNDECODABLE)
 
 
-def _known(label: str) -> str | None:
+def _codec_of(label: str) -> str | None:
     """Return the codec that a charset label means, or None if there is none that decodes bytes to text."""
     label = label.strip().strip("\"'").lower()
     codec = LABELS.get(label, label)
-    if codec.replace("-", "_") in NOT_OF_DOCUMENTS:
+    if codec.replace("-", "_") in NON_TEXT_CODECS:
         return None
     try:
         b"ab".decode(codec, "replace")
@@ -158,7 +159,7 @@ def _known(label: str) -> str | None:
     return codec
 
 
-def _strictly(data: bytes, codec: str) -> Decoded | None:
+def _decode_strictly(data: bytes, codec: str) -> Decoded | None:
     """Decode without an error, or with one at the very end, where a file was cut inside a character."""
     try:
         return Decoded(data.decode(codec), codec)
@@ -167,6 +168,7 @@ def _strictly(data: bytes, codec: str) -> Decoded | None:
             return None
     except (UnicodeError, ValueError):
         return None
+    # A character takes at most four bytes in any of the codecs.
     for cut in range(1, 5):
         try:
             return Decoded(data[:-cut].decode(codec), codec, ("truncated",))
@@ -175,7 +177,7 @@ def _strictly(data: bytes, codec: str) -> Decoded | None:
     return None
 
 
-def _loosely(data: bytes, codec: str) -> Decoded | None:
+def _decode_loosely(data: bytes, codec: str) -> Decoded | None:
     """Decode with replacement characters, if they are few beside the characters that decode."""
     try:
         text = data.decode(codec, "replace")
@@ -188,50 +190,52 @@ def _loosely(data: bytes, codec: str) -> Decoded | None:
     return Decoded(text, codec, ("replaced",))
 
 
-def _escaped(data: bytes) -> Decoded | None:
+def _decode_escaped(data: bytes) -> Decoded | None:
     """Decode the seven-bit encodings that announce themselves by escape sequences."""
     if not data.isascii():
         return None
     if b"\x1b$" in data or b"\x1b(" in data:
         for codec in ("iso-2022-jp", "iso-2022-kr", "iso2022_jp_2", "iso2022_jp_3"):
-            if (found := _strictly(data, codec)) and not found.text.isascii():
-                return found
-    if b"~{" in data and (found := _strictly(data, "hz")):
-        foreign = [c for c in found.text if c > "\x7f"]
+            if (decoded := _decode_strictly(data, codec)) and not decoded.text.isascii():
+                return decoded
+    if b"~{" in data and (decoded := _decode_strictly(data, "hz")):
+        foreign = [c for c in decoded.text if c > "\x7f"]
         if len(foreign) >= 4 and sum("\u3000" <= c <= "\u9fff" or c >= "\uff00" for c in foreign) > 0.9 * len(foreign):
-            return found
+            return decoded
     return None
 
 
-def _wide(data: bytes) -> Decoded | None:
+def _decode_utf16(data: bytes) -> Decoded | None:
     """Decode UTF-16 without a mark: a quarter of one byte of each pair is zero, and next to none of the other."""
     half = len(data) // 2
     if half < 4 or len(data) % 2 or 0 not in data:
         return None
     high, low = data[0::2].count(0), data[1::2].count(0)
     if low > 0.25 * half and high < 0.02 * half:
-        return _strictly(data, "utf-16-le")
+        return _decode_strictly(data, "utf-16-le")
     if high > 0.25 * half and low < 0.02 * half:
-        return _strictly(data, "utf-16-be")
+        return _decode_strictly(data, "utf-16-be")
     return None
 
 
-def _by_statistics(data: bytes) -> Decoded | None:
+def _decode_by_statistics(data: bytes) -> Decoded | None:
     """Decode by what chardet finds, then as T.61, then as windows-1252, each only if the result looks like text."""
+    # The time that chardet takes grows with the bytes.
     guess = chardet.detect(data[:200_000], encoding_era=ERAS)
     share = (len(data) - len(data.translate(None, bytes(range(128, 256))))) / len(data)
     candidates = ["t.61", "windows-1252"]
     label = guess["encoding"]
+    # Few bytes above ASCII give little confidence whatever the codec, so there its first guess stands.
     if label and ((guess["confidence"] or 0) >= LOW_CONFIDENCE or share < MOSTLY_ASCII):
         candidates.insert(0, label.lower())
     for codec in candidates:
-        found = _t61(data) if codec == "t.61" else _strictly(data, codec)
-        if found and _looks_like_text(found.text):
-            return found
+        decoded = _decode_t61(data) if codec == "t.61" else _decode_strictly(data, codec)
+        if decoded and _looks_like_text(decoded.text):
+            return decoded
     return None
 
 
-def _t61(data: bytes) -> Decoded | None:
+def _decode_t61(data: bytes) -> Decoded | None:
     """Decode T.61 as far as diacritics go; None if any byte above ASCII is none before a letter."""
     if len(T61_MARKED.sub(b"", data).translate(None, bytes(range(128)))):
         return None
@@ -240,7 +244,7 @@ def _t61(data: bytes) -> Decoded | None:
     return Decoded(unicodedata.normalize("NFC", pairs), "t.61")
 
 
-LOST = re.compile(r"(?<=[^\W\d_])\?(?=[^\W\d_])")
+QUESTION_MARK_INSIDE = re.compile(r"(?<=[^\W\d_])\?(?=[^\W\d_])")
 DIGIT_INSIDE = re.compile(r"(?<=[^\W\d_a-zA-Z])\d+(?=[^\W\d_])|(?<=[^\W\d_])\d+(?=[^\W\d_a-zA-Z])")
 SYMBOL_INSIDE = re.compile(r"(?<=[^\W\d_])([^\w\s'’‘`´·.,:;/()\[\]?\-–—\u00ad\u3000-\u30ff\uff00-\uffef])(?=[^\W\d_])")
 
@@ -253,15 +257,15 @@ def _looks_like_text(text: str) -> bool:
     letters = sum(1 for c in text if c.isalpha()) or 1
     foreign = sum(1 for c in text if c > "\x7f")
     if foreign < MOSTLY_ASCII * len(text):
-        return len(LOST.findall(text)) < 0.02 * letters and foreign < len(text)
-    if len(LOST.findall(text)) > 0.02 * letters or len(DIGIT_INSIDE.findall(text)) > 0.03 * letters:
+        return len(QUESTION_MARK_INSIDE.findall(text)) < 0.02 * letters and foreign < len(text)
+    if len(QUESTION_MARK_INSIDE.findall(text)) > 0.02 * letters or len(DIGIT_INSIDE.findall(text)) > 0.03 * letters:
         return False
-    rough = sum(1 for m in SYMBOL_INSIDE.finditer(text) if m[1] > "\x7f" or _beside(text, m.start()))
+    rough = sum(1 for m in SYMBOL_INSIDE.finditer(text) if m[1] > "\x7f" or _is_beside_non_ascii(text, m.start()))
     rising = sum(1 for a, b in itertools.pairwise(text) if b > "\x7f" and a.islower() and b.isupper())
     controls = len(CONTROL.findall(text))
     return rough + rising + controls <= 0.01 * letters
 
 
-def _beside(text: str, at: int) -> bool:
+def _is_beside_non_ascii(text: str, at: int) -> bool:
     """Say whether a neighbour of a position is above ASCII."""
     return text[at - 1] > "\x7f" or text[at + 1 : at + 2] > "\x7f"

@@ -95,13 +95,13 @@ def extract(payload: bytes, content_type: str) -> Extracted:
     if media == "application/http":
         response = http_message.parse(payload)
         if response is None:
-            return _of_body(payload, "", {})
-        return _of_body(response.body, *_media_type(response.content_type))
+            return _extract_body(payload, "", {})
+        return _extract_body(response.body, *_media_type(response.content_type))
     if not media or media == "application/json":  # rows of tables land without a type of their own
         row = _parsed_row(payload)
         if row is not None:
-            return _of_row(row)
-    return _of_body(payload, media, parameters)
+            return _extract_row(row)
+    return _extract_body(payload, media, parameters)
 
 
 def _media_type(value: str) -> tuple[str, dict[str, str]]:
@@ -112,13 +112,14 @@ def _media_type(value: str) -> tuple[str, dict[str, str]]:
     return media.strip().lower(), dict(reversed(list(unquoted)))
 
 
-def _of_body(data: bytes, media: str, parameters: dict[str, str]) -> Extracted:
+def _extract_body(data: bytes, media: str, parameters: dict[str, str]) -> Extracted:
     """Take the text of a document by its media type, or by its first bytes where that says nothing."""
     if not data:
         return Extracted()
+    # Servers call images text/html, so the first bytes count more than the type.
     if data.startswith(MAGIC) or (media and not TEXTUAL.match(media) and media not in (*MARKUP, *XML)):
         return UNDECODABLE
-    declared = tuple(parameters[key] for key in ("charset",) if parameters.get(key))
+    declared = tuple(charset for charset in [parameters.get("charset")] if charset)
     page = media in MARKUP or bool(html_text.OPENS_LIKE_HTML.match(data[:2048]) and media not in ("text/markdown",))
     markup = page or media in XML or media.endswith("+xml")
     if markup:
@@ -132,7 +133,7 @@ def _of_body(data: bytes, media: str, parameters: dict[str, str]) -> Extracted:
         clean = text.replace("\x00", "")
         text, extractor = html_text.extract(clean) if page else (html_text.strip_tags(clean), "tags_stripped")
         repairs += ["nul"] * (len(clean) < len(decoded.text))
-    return _mended(text, decoded.encoding, repairs, extractor)
+    return _repaired(text, decoded.encoding, repairs, extractor)
 
 
 def _parsed_row(payload: bytes) -> dict[str, Any] | None:
@@ -146,13 +147,13 @@ def _parsed_row(payload: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def _of_row(row: dict[str, Any]) -> Extracted:
+def _extract_row(row: dict[str, Any]) -> Extracted:
     """Take the text column of a row."""
     text = next((row[name] for name in TEXT_KEYS if isinstance(row.get(name), str)), None)
-    return Extracted(problem="unreadable_shape") if text is None else _mended(text, "utf-8", [], None)
+    return Extracted(problem="unreadable_shape") if text is None else _repaired(text, "utf-8", [], None)
 
 
-def _mended(text: str, encoding: str, repairs: list[str], extractor: str | None) -> Extracted:
+def _repaired(text: str, encoding: str, repairs: list[str], extractor: str | None) -> Extracted:
     """Make the last repairs, those of characters, and give the row."""
     steps = (("mojibake", mojibake.undo), ("surrogate", _replace_surrogates), ("nul", _drop_nul), ("crlf", _unix_lines))
     for name, step in steps:

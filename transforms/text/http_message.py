@@ -55,6 +55,7 @@ def parse(block: bytes) -> Response | None:
     headers = _header_lines(head)
     if "chunked" in headers.get("transfer-encoding", "").lower():
         body = _dechunk(body)
+    # Codings are listed in the order in which they were applied.
     for coding in reversed(headers.get("content-encoding", "").lower().split(",")):
         body = _decompress(body, coding.strip())
     return Response(headers, body)
@@ -95,6 +96,7 @@ def _decompress(body: bytes, coding: str) -> bytes:
         return body
     if coding in ("gzip", "x-gzip"):
         return _inflate(body, 31)
+    # RFC 9110 section 8.4.1.2: some senders leave the zlib wrapper out.
     if coding == "deflate":
         unpacked = _inflate(body, 15)
         return unpacked if unpacked is not body else _inflate(body, -15)
@@ -121,8 +123,7 @@ def _inflate(body: bytes, window: int) -> bytes:
         out.append(piece)
         room -= len(piece)
         rest = stream.unused_data if stream.eof else b""
-    joined = b"".join(out)
-    return joined or body
+    return b"".join(out) or body
 
 
 def _salvage(data: bytes, window: int, room: int) -> bytes:
