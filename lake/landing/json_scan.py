@@ -7,8 +7,8 @@ msgspec passes over a record without building its values. It refuses all that `c
 things: an escape of half a surrogate pair, and nesting deeper than Python's recursion limit. So `check`, compiled with
 numba, judges what msgspec refuses, and says why. On one core, over the 102,544 JSON records of real data sets (70.9 MB)
 1,251 MB/s against 774 by `check` alone, over 251.6 MB of made chats 1,960 against 1,053; the landing of these chats
-takes 8 % less processor time, and no longer, although msgspec keeps Python's lock (`tests/bench/bench_land.py --check
-FOLDER`).
+takes 8 % less processor time, and no more by the clock, though msgspec keeps Python's lock (`bench_land.py --check
+FOLDER` in `tests/bench`).
 """
 
 from __future__ import annotations
