@@ -83,3 +83,27 @@ def test_a_record_that_is_not_accounted_for_is_an_error_of_ours() -> None:
     assert FileResult(END, total).counts == total
     with pytest.raises(InternalError, match="x: 5 records read, 2 landed, 2 already there, 0 rejected, 0 skipped"):
         FileResult(END, total + Counts(read=1))
+
+
+CHAT = b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}'
+
+
+@pytest.mark.parametrize("small", [0, 8 << 20])
+def test_a_file_landed_before_is_not_parsed_again(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    monkeypatch.setattr(reading, "SMALL", small)
+    (tmp_path / "x.jsonl").write_bytes(CHAT)
+    assert land([tmp_path / "x.jsonl"], "traces", "s").landed == 1
+    monkeypatch.delattr(reading, "recognise_file")
+    assert land([tmp_path / "x.jsonl"], "traces", "s").already == 1
+
+
+def test_bytes_that_are_no_utf8_land_as_web_only(home: Path, tmp_path: Path) -> None:
+    page = b"<!doctype html><html><body><p>caf\xe9</p></body></html>"
+    (tmp_path / "p.html").write_bytes(page)
+    assert land([tmp_path / "p.html"], "web", "s").landed == 1
+    assert rows(home, "web", "payload") == [(page,)]
+    (tmp_path / "x.jsonl").write_bytes(CHAT + b"\n" + CHAT.replace(b'"b"', b'"\xe9"'))
+    summary = land([tmp_path / "x.jsonl"], "traces", "s")
+    assert (summary.landed, summary.rejected) == (1, 1)
