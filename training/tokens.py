@@ -30,7 +30,7 @@ from training.masks import ChatEncoder, MaskError, unrendered
 from training.tables import Table
 
 STALE_SECONDS = 24 * 3600
-SOURCES = ("formats.py", "masks.py", "tables.py", "tokens.py")  # tables.py picks the column of the ids
+SOURCES = ("formats.py", "masks.py", "tables.py", "tokens.py")
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,9 @@ def cache_key(table: Table, encoder: ChatEncoder, where: str | None) -> str:
     versions = [version("tokenizers"), version("transformers")]
     special = json.dumps(tokenizer.special_tokens_map, sort_keys=True, default=str)
     backend = tokenizer.backend_tokenizer.to_str()
-    return H("tokens", table.name, table.digest, where or "", backend, special, encoder.template, *versions, *code)
+    return H(
+        "tokens", table.name, table.digest, table.key, where or "", backend, special, encoder.template, *versions, *code,
+    )  # fmt: skip
 
 
 def _open(path: Path) -> TokenCache | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import multiprocessing
 import shutil
 from pathlib import Path
@@ -54,7 +55,7 @@ def test_a_second_opening_tokenises_nothing(
     assert cached(chats, tokenizer, tmp_path / "c").path == first.path
 
 
-def test_digest_predicate_template_and_tokenizer_make_other_caches(chats: Lake, tokenizer: Any) -> None:
+def test_digest_predicate_template_tokenizer_and_id_column_make_other_caches(chats: Lake, tokenizer: Any) -> None:
     table, other = open_table(chats, "train_sft"), make_tokenizer()
     other.add_tokens(["qq"])
     keys = [
@@ -62,8 +63,9 @@ def test_digest_predicate_template_and_tokenizer_make_other_caches(chats: Lake, 
         cache_key(table, ChatEncoder(tokenizer), "source = 's1'"),
         cache_key(table, ChatEncoder(tokenizer, tokenizer.chat_template + " "), None),
         cache_key(table, ChatEncoder(other), None),
+        cache_key(dataclasses.replace(table, key="row_hash"), ChatEncoder(tokenizer), None),
     ]
-    assert len(set(keys)) == 4
+    assert len(set(keys)) == 5
     assert keys[0] == cache_key(table, ChatEncoder(make_tokenizer()), None)
 
 
