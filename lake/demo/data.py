@@ -41,7 +41,7 @@ LATIN_1 = "São João é festa; José comeu pão de ló, bebeu café e não saiu
 
 @dataclass
 class Truth:
-    """What was planted. A place is (source, key): the key is `file:line`, a page's path, or a URL.
+    """What was planted. A place is (source, key); the key is `file:line`, a page's path, or a URL.
 
     Attributes:
         landed: records per source that can be read.
@@ -92,8 +92,8 @@ def _unique(make_one: Callable[[], Any], count: int) -> list[Any]:
     """Draw until there are `count` different things, so that no copy is there by chance."""
     seen: dict[str, Any] = {}
     while len(seen) < count:
-        one = make_one()
-        seen.setdefault(json.dumps(one), one)
+        thing = make_one()
+        seen.setdefault(json.dumps(thing), thing)
     return list(seen.values())
 
 
@@ -137,6 +137,7 @@ def _support(folder: Path, rng: random.Random, truth: Truth, items: list[str]) -
         {("support", f"support.jsonl:{n}") for n in (2, 61, 64)},
         {("support", f"support.jsonl:{n}") for n in (5, 62)},
     ]
+    # gzip would write the time into its head, and two runs would differ.
     _write(folder / "traces" / "support.jsonl.gz", gzip.compress(b"\n".join(lines) + b"\n", mtime=0))
     truth.landed["support"], truth.rejected["support"] = 63, 2
     return chats
@@ -274,6 +275,7 @@ def _crawl(folder: Path, rng: random.Random, truth: Truth) -> None:
                     url, kind, payload=io.BytesIO(body), http_headers=headers, warc_headers_dict=dict(date)
                 )
             )
+    # The last 200 bytes are missing, so its last record is cut off: one more reject and one page less.
     _write(folder / "web" / "crawl.warc.gz", gzip.compress(out.getvalue()[:-200], mtime=0))
     truth.landed["crawl"], truth.skipped["crawl"], truth.rejected["crawl"] = len(TOPICS) - 1, len(TOPICS), 1
 

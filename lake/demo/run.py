@@ -73,25 +73,44 @@ class Demo:
     findings: list[tuple[bool, str]] = field(default_factory=list)
 
     def lake(self, *arguments: str, quiet: bool = False) -> str:
-        """Run the command as a user does, in the project, and show it; return what it printed."""
+        """Run the command as a user does, in the project, and show it.
+
+        Args:
+            arguments: of `lake`.
+            quiet: leave out what it prints.
+
+        Returns:
+            Its standard output.
+
+        Raises:
+            InternalError: it ended with another code than 0.
+        """
         click.echo(f"\n$ lake {shlex.join(arguments)}")
+        # A LAKE_HOME of the user's would land the demo in the user's own lake.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("LAKE_")} | OFF
         command = [sys.executable, "-c", "from lake.cli import main; main(prog_name='lake')", *arguments]
-        done = subprocess.run(command, cwd=self.project, env=environment, capture_output=True, text=True)
-        if done.returncode:
+        process = subprocess.run(command, cwd=self.project, env=environment, capture_output=True, text=True)
+        if process.returncode:
+            output = process.stdout + process.stderr
             raise InternalError(
-                f"`lake {shlex.join(arguments)}` ended with {done.returncode}, expected 0:\n{done.stdout}{done.stderr}"
+                f"`lake {shlex.join(arguments)}` ended with {process.returncode}, expected 0:\n{output}"
             )
         if not quiet:
-            click.echo("\n".join(line for line in done.stdout.rstrip().splitlines() if not DBT_LINE.match(line)))
-        return done.stdout
+            click.echo("\n".join(line for line in process.stdout.rstrip().splitlines() if not DBT_LINE.match(line)))
+        return process.stdout
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         """Query the last release in this process."""
         return Lake(self.project / ".lake").sql(query).to_dicts()
 
-    def hold(self, what: str, found: object, planted: object) -> None:
-        """Note whether the lake says what was planted."""
+    def expect(self, what: str, found: object, planted: object) -> None:
+        """Compare what the lake has with what was planted, and note and print the outcome.
+
+        Args:
+            what: the comparison, as the user reads it.
+            found: what the lake has.
+            planted: what it must have.
+        """
         holds = found == planted
         self.findings.append((holds, what if holds else f"{what}: planted {planted!r}, found {found!r}"))
         click.echo(f"  {'found  ' if holds else 'MISSED '} {self.findings[-1][1]}")
@@ -126,16 +145,17 @@ def run(folder: Path, steps: int = 3) -> None:
     )
     click.echo("\nOnce more, with nothing new:")
     demo.lake("build")
-    demo.hold("a second build makes no second release", len(Lake(demo.project / ".lake").releases()), 1)
+    demo.expect("a second build makes no second release", len(Lake(demo.project / ".lake").releases()), 1)
     _export(demo)
     trained = _train(demo, steps) if steps else None
-    shown = trained or demo.rows("select min(example_id) as id from train_sft")[0]["id"]
+    example_id = trained or demo.rows("select min(example_id) as id from train_sft")[0]["id"]
     click.echo("\nThe life of one row, from its line to the step that trained it:")
-    demo.lake("trace", shown)
+    demo.lake("trace", example_id)
     _finish(demo, folder, time.monotonic() - started)
 
 
 def _prepare(folder: Path) -> None:
+    # The mark keeps `--dir` from deleting a folder that a user filled.
     if folder.exists():
         if not (folder / MARK).is_file():
             raise UsageError(f"{folder} is there and no demo made it; expected a new folder. Pass another with --dir.")
@@ -147,51 +167,51 @@ def _prepare(folder: Path) -> None:
 def _land(demo: Demo, truth: Truth) -> None:
     for path, kind, source, options in sources():
         arguments = ["land", f"../input/{path}", "--kind", kind, "--source", source, *options, "--json"]
-        said = json.loads(demo.lake(*arguments))
-        counts = {k: said[k] for k in ("read", "landed", "already", "rejected", "skipped")}
+        landing = json.loads(demo.lake(*arguments))
+        counts = {k: landing[k] for k in ("read", "landed", "already", "rejected", "skipped")}
         planted = {
             "landed": truth.landed[source],
             "already": 0,
             "rejected": truth.rejected.get(source, 0),
             "skipped": truth.skipped.get(source, 0),
         }
-        demo.hold(f"{source}: every record accounted for", counts, {"read": sum(planted.values()), **planted})
+        demo.expect(f"{source}: every record accounted for", counts, {"read": sum(planted.values()), **planted})
     log = demo.project.parent / "input" / "traces" / "support.jsonl.gz"
     copy = log.with_name("renamed.jsonl")
     copy.write_bytes(gzip.decompress(log.read_bytes()))
     again = ["land", f"../input/traces/{copy.name}", "--kind", "traces", "--source", "support", "--license", "CC0-1.0"]
-    said = json.loads(demo.lake(*again, "--json"))
-    known = truth.landed["support"] + truth.rejected["support"]
-    demo.hold("the same log under another name adds nothing", (said["landed"], said["already"]), (0, known))
+    landing = json.loads(demo.lake(*again, "--json"))
+    already = truth.landed["support"] + truth.rejected["support"]
+    demo.expect("the same log under another name adds nothing", (landing["landed"], landing["already"]), (0, already))
 
 
 def _compare(demo: Demo, truth: Truth) -> None:
     rows = {(r["source"], r["place"]): r for r in demo.rows(ROWS)}
     dropped = {place: row for place, row in rows.items() if not row["kept"]}
     rejects = demo.rows("select source, count(*) as n from raw.rejects group by all")
-    demo.hold("broken records, each with its reason", {r["source"]: r["n"] for r in rejects}, truth.rejected)
-    demo.hold("every record that landed is an example", len(rows), sum(truth.landed.values()))
+    demo.expect("broken records, each with its reason", {r["source"]: r["n"] for r in rejects}, truth.rejected)
+    demo.expect("every record that landed is an example", len(rows), sum(truth.landed.values()))
     copies = {p for p, r in dropped.items() if r["stage"] == "exact"}
     stays = [group - copies for group in truth.copies]
-    demo.hold("of each group of copies one row stays", [len(s) for s in stays], [1] * len(truth.copies))
-    demo.hold("nothing else is taken for a copy", copies - set().union(*truth.copies), set())
+    demo.expect("of each group of copies one row stays", [len(s) for s in stays], [1] * len(truth.copies))
+    demo.expect("nothing else is taken for a copy", copies - set().union(*truth.copies), set())
     kept = {p: rows[next(iter(s))]["example_id"] for g, s in zip(truth.copies, stays, strict=True) for p in g - s if s}
-    demo.hold("each copy names the row that stays", {p: dropped[p]["kept_id"] for p in copies}, kept)
-    demo.hold("rows that hold a benchmark item, with the item", dict(_contaminated(demo)), truth.contaminated)
+    demo.expect("each copy names the row that stays", {p: dropped[p]["kept_id"] for p in copies}, kept)
+    demo.expect("rows that hold a benchmark item, with the item", dict(_contaminated(demo)), truth.contaminated)
     leaked = {p for p, r in dropped.items() if r["stage"] == "contamination"}
-    demo.hold("all of them dropped, and no other", leaked, set(truth.contaminated))
+    demo.expect("all of them dropped, and no other", leaked, set(truth.contaminated))
     others = {p: r["reason"] for p, r in dropped.items() if r["stage"] not in ("exact", "contamination")}
-    demo.hold("empty rows, pairs without a choice, forbidden licences", others, truth.dropped)
+    demo.expect("empty rows, pairs without a choice, forbidden licences", others, truth.dropped)
     texts = {p: rows[p]["text"].startswith(words) and bool(rows[p]["encoding"]) for p, words in truth.encodings.items()}
-    demo.hold("a Latin-1 page read in its encoding", texts, dict.fromkeys(truth.encodings, True))
+    demo.expect("a Latin-1 page read in its encoding", texts, dict.fromkeys(truth.encodings, True))
     agents = [(r["uses"] or []) for r in rows.values() if r["source"] == "agents"]
     counts = sum("train_sft" in u for u in agents), sum("train_unpaired" in u for u in agents)
-    demo.hold("agent runs to imitate, and all of them with a label", counts, (truth.sft, truth.unpaired))
+    demo.expect("agent runs to imitate, and all of them with a label", counts, (truth.sft, truth.unpaired))
 
 
 def _contaminated(demo: Demo) -> Iterator[tuple[tuple[str, str], int]]:
     """Yield each place that holds an item whole, with the item's line."""
-    found = f"""
+    query = f"""
         with placed as ({PLACED})
         select t.source, t.place, cast(split_part(i.place, ':', 2) as integer) as item
         from contamination_hits h
@@ -199,7 +219,7 @@ def _contaminated(demo: Demo) -> Iterator[tuple[tuple[str, str], int]]:
         join examples b on b.example_id = h.item_id join placed i on i.record_id = b.record_ids[1]
         where h.part = 'question'
     """
-    for row in demo.rows(found):
+    for row in demo.rows(query):
         yield (row["source"], row["place"]), row["item"]
 
 
@@ -207,7 +227,7 @@ def _export(demo: Demo) -> None:
     click.echo("\nShards that any trainer reads:")
     demo.lake("export", "train_sft", "--release", "first", "--format", "jsonl", "--shards", "2", "--out", "shards")
     lines = sum(len(f.read_bytes().splitlines()) for f in (demo.project / "shards").glob("*.jsonl"))
-    demo.hold("the shards hold every row", lines, demo.rows("select count(*) as n from train_sft")[0]["n"])
+    demo.expect("the shards hold every row", lines, demo.rows("select count(*) as n from train_sft")[0]["n"])
 
 
 def _train(demo: Demo, steps: int) -> str:
@@ -217,10 +237,10 @@ def _train(demo: Demo, steps: int) -> str:
     demo.lake("train", "sft", "job.yaml")
     trained = demo.rows("select step, example_id from log.run_steps order by step, position")
     ids = {r["id"] for r in demo.rows("select example_id as id from train_sft")}
-    demo.hold(
+    demo.expect(
         "each step trained four rows", [r["step"] for r in trained], [s + 1 for s in range(steps) for _ in "1234"]
     )
-    demo.hold("and only rows of the release", {r["example_id"] for r in trained} - ids, set())
+    demo.expect("and only rows of the release", {r["example_id"] for r in trained} - ids, set())
     return str(trained[-1]["example_id"])
 
 

@@ -49,14 +49,17 @@ def diff(lake: Lake, first: str | int, second: str | int) -> list[Change]:
 
     Returns:
         Per table that differs, its total and then its slices that differ.
+
+    Raises:
+        NotFoundError: there is no such release.
     """
-    one, two = lake.release(first), lake.release(second)
+    older, newer = lake.release(first), lake.release(second)
     changes: list[Change] = []
-    for name in sorted({*one.tables, *two.tables}):
-        before, after = one.tables.get(name), two.tables.get(name)
+    for name in sorted({*older.tables, *newer.tables}):
+        before, after = older.tables.get(name), newer.tables.get(name)
         if before and after and (before.rows, before.digest) == (after.rows, after.digest):
             continue
-        changes += _compare(lake, name, _view(one, name, "before"), _view(two, name, "after"))
+        changes += _compare(lake, name, _view(older, name, "before"), _view(newer, name, "after"))
     return changes
 
 
@@ -85,10 +88,11 @@ def _view(release: Release, table: str, name: str) -> View | None:
 
 def _compare(lake: Lake, table: str, before: View | None, after: View | None) -> list[Change]:
     """Compare one table; one that only one release has is all added or all removed."""
-    known = after or before
-    assert known is not None and known.columns is not None
-    one, two = before or View("before", (), known.columns), after or View("after", (), known.columns)
-    shared = [n for n in known.columns.names if all(v.columns is not None and n in v.columns.names for v in (one, two))]
+    either = after or before
+    assert either is not None and either.columns is not None
+    older, newer = before or View("before", (), either.columns), after or View("after", (), either.columns)
+    both = (older, newer)
+    shared = [n for n in either.columns.names if all(v.columns is not None and n in v.columns.names for v in both)]
     keys = [identifier(k) for k in key_of(lake, table) if k in shared] or ["row_hash"]
     slices = [c for c in SLICES if c in shared]
     # Where the second release has the row, its slice is that release's, null too.
@@ -108,12 +112,13 @@ def _compare(lake: Lake, table: str, before: View | None, after: View | None) ->
     selects = [f"select -1 as place, null as value, {counts} from rows"]
     for place, column in enumerate(map(identifier, slices)):
         selects.append(f"select {place} as place, {column} as value, {counts} from rows group by {column}")
-    connection = connect([one, two])
+    connection = connect(both)
     try:
-        found = connection.execute(f"{rows} {' union all '.join(selects)} order by place, value nulls first").fetchall()
+        query = f"{rows} {' union all '.join(selects)} order by place, value nulls first"
+        counted = connection.execute(query).fetchall()
     finally:
         connection.close()
-    return [Change(table, slices[place] if place >= 0 else None, value, *n) for place, value, *n in found]
+    return [Change(table, slices[place] if place >= 0 else None, value, *n) for place, value, *n in counted]
 
 
 def key_of(lake: Lake, table: str) -> tuple[str, ...]:

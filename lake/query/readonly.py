@@ -1,4 +1,4 @@
-"""What of SQL may run: one statement that only reads, told by its parsed tree.
+"""Which SQL may run: one statement that only reads, as its parsed tree shows.
 
 DuckDB counts `with x as (copy ... to 'f') select 1` as a SELECT and writes the file, so neither the statement's type
 nor a read-only connection is enough. DuckDB's own parser gives the tree (`json_serialize_sql`), and every node in it
@@ -52,7 +52,7 @@ def check(connection: duckdb.DuckDBPyConnection, query: str) -> Reads:
         The tables it names.
 
     Raises:
-        QueryError: it is not SQL, more than one statement, or could do something else than read.
+        QueryError: it is not SQL, is more than one statement, or could do more than read.
     """
     ((text,),) = connection.execute("select json_serialize_sql(?::varchar)", [query]).fetchall()
     tree = json.loads(text)
@@ -100,12 +100,12 @@ def _objects(tree: object) -> Iterator[dict[str, Any]]:
     """Walk every object of a parsed tree, without recursion: queries may be deep."""
     todo = [tree]
     while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            yield one
-            todo.extend(one.values())
-        elif isinstance(one, list):
-            todo.extend(one)
+        node = todo.pop()
+        if isinstance(node, dict):
+            yield node
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
 
 
 def _explain(tree: dict[str, Any], query: str) -> str:

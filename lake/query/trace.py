@@ -19,12 +19,12 @@ from lake.query.output import plain
 from lake.query.query import Lake, View, connect, release_views
 from lake.sql import identifier
 
-SHOWN = 300
+SHOWN = 300  # characters or bytes of a text; a trace is read, not processed
 Row = dict[str, Any]
 
 
 def trace(lake: Lake, row_id: str, release: str | int | None = None) -> Row:
-    """Follow a row both ways.
+    """Follow a row back to its file and forward to tables, shards and training steps.
 
     Args:
         lake: where.
@@ -47,18 +47,18 @@ def trace(lake: Lake, row_id: str, release: str | int | None = None) -> Row:
     try:
         kind, full = _find(connection, tables, row_id)
         number = lake.release(release).number if "examples" in tables else None
-        found: Row = {"id": full, "type": kind, "release": number, "records": [], "rejects": [], "examples": []}
+        result: Row = {"id": full, "type": kind, "release": number, "records": [], "rejects": [], "examples": []}
         if kind == "reject":
-            found["rejects"] = _rejects(connection, full)
-            return found
+            result["rejects"] = _rejects(connection, full)
+            return result
         examples, records = _sides(connection, tables, kind, full)
-        found["records"] = [_record(connection, r) for r in records]
-        found["examples"] = [_example(connection, tables, e) for e in examples]
+        result["records"] = [_record(connection, r) for r in records]
+        result["examples"] = [_example(connection, tables, e) for e in examples]
     finally:
         connection.close()
-    for example in found["examples"]:
+    for example in result["examples"]:
         example["releases"] = _releases(lake, example["example_id"])
-    return found
+    return result
 
 
 def _find(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[str]], prefix: str) -> tuple[str, str]:
@@ -69,15 +69,15 @@ def _find(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[str]], p
         f"select '{kind}' as kind, {column} as id from {table} where starts_with({column}, $id)"
         for kind, table, column in places
     )
-    found = connection.execute(f"select * from ({query}) order by all limit 11", {"id": prefix}).fetchall()
-    if not found:
+    matches = connection.execute(f"select * from ({query}) order by all limit 11", {"id": prefix}).fetchall()
+    if not matches:
         raise NotFoundError(f"no example, record or reject has an id that begins with {prefix}. Look with `lake sql`.")
-    if len(found) > 1:
-        listed = ", ".join(f"{kind} {full}" for kind, full in found[:10])
+    if len(matches) > 1:
+        listed = ", ".join(f"{kind} {full}" for kind, full in matches[:10])
         raise UsageError(
-            f"{prefix} begins several ids: {listed}{', ...' if len(found) > 10 else ''}. Give more digits."
+            f"{prefix} begins several ids: {listed}{', ...' if len(matches) > 10 else ''}. Give more digits."
         )
-    kind, full = found[0]
+    kind, full = matches[0]
     return kind, full
 
 
@@ -138,7 +138,7 @@ def _example(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[str]]
     """Add to an example what is known of it in its release and in the logs."""
     own = example["example_id"]
     example["text"] = str(example.get("text") or "")[:SHOWN]
-    attributes, edges, holders = {}, {}, []
+    attributes, edges, holding = {}, {}, []
     for name, columns in sorted(tables.items()):
         if name.startswith("attr_") and "example_id" in columns:
             attributes[name] = _rows(connection, f"select * from {identifier(name)} where example_id = $id", id=own)
@@ -146,9 +146,9 @@ def _example(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[str]]
             query = f"from {identifier(name)} where kept_id = $id or dropped_id = $id order by all"
             edges[name] = _rows(connection, f"select * exclude (row_hash) {query}", id=own)
         elif name.startswith(("train_", "eval_")) and "example_id" in columns:
-            query = f"select 1 as held from {identifier(name)} where example_id = $id limit 1"
-            holders += [name] if _rows(connection, query, id=own) else []
-    example |= {"attributes": attributes, "edges": edges, "tables": holders, "hits": [], "decision": None}
+            query = f"select 1 as is_there from {identifier(name)} where example_id = $id limit 1"
+            holding += [name] if _rows(connection, query, id=own) else []
+    example |= {"attributes": attributes, "edges": edges, "tables": holding, "hits": [], "decision": None}
     if "contamination_hits" in tables:
         query = (
             "select * exclude (row_hash) from contamination_hits where example_id = $id or item_id = $id order by all"
@@ -172,22 +172,22 @@ def _example(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[str]]
 def _releases(lake: Lake, example_id: str) -> list[Row]:
     """Return the releases that decide on an example, and how; tables of one version are read once."""
     tags = lake.refs.tags()
-    known: dict[int, Row | None] = {}
-    found = []
+    by_version: dict[int, Row | None] = {}
+    decided = []
     for release in lake.releases():
         table = release.tables.get("decisions")
         if table is None:
             continue
-        if table.version not in known:
+        if table.version not in by_version:
             state = release.snapshot("decisions")
             connection = connect([View("decisions", state.files, state.schema)])
             query = "select kept, uses, stage, reason from decisions where example_id = $id"
-            known[table.version] = next(iter(_rows(connection, query, id=example_id)), None)
+            by_version[table.version] = next(iter(_rows(connection, query, id=example_id)), None)
             connection.close()
-        if (row := known[table.version]) is not None:
+        if (row := by_version[table.version]) is not None:
             named = sorted(t for t, number in tags.items() if number == release.number)
-            found.append({"release": release.number, "tags": named} | row)
-    return found
+            decided.append({"release": release.number, "tags": named} | row)
+    return decided
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str, **parameters: str) -> list[Row]:
@@ -205,18 +205,21 @@ def _listed(columns: Sequence[str]) -> str:
     return ", ".join(map(identifier, columns))
 
 
-def as_text(found: Row) -> str:
-    """Return a trace as lines to read, in the order in which the row lived."""
-    lines = [
-        f"{found['type']} {found['id']}" + (f", release {found['release']}" if found["release"] else ", no release yet")
-    ]
-    for reject in found["rejects"]:
+def as_text(result: Row) -> str:
+    """Return a trace as lines to read: records first, then what became of them.
+
+    Args:
+        result: from `trace`.
+    """
+    release = f"release {result['release']}" if result["release"] else "no release yet"
+    lines = [f"{result['type']} {result['id']}, {release}"]
+    for reject in result["rejects"]:
         lines.append(f"rejected at {reject['path']} position {reject['position']}: {reject['reason']}")
         lines.append(f"  {'counts' if reject['counts'] else 'no longer counts: a landed record stands in its place'}")
         lines.append(f"  bytes: {reject['payload_begins']}")
-    for record in found["records"]:
+    for record in result["records"]:
         lines += _record_lines(record)
-    for example in found["examples"]:
+    for example in result["examples"]:
         lines += _example_lines(example)
     return "\n".join(lines)
 
@@ -256,10 +259,10 @@ def _example_lines(example: Row) -> list[str]:
         evidence = f" ({decision['evidence']})" if decision["evidence"] else ""
         lines.append(f"  decision: dropped at {decision['stage']}: {decision['reason']}{because}{evidence}")
     lines.append(f"  tables: {', '.join(example['tables']) or 'none'}")
-    for one in example["releases"]:
-        tags = f" [{', '.join(one['tags'])}]" if one["tags"] else ""
-        fate = "kept" if one["kept"] else f"dropped at {one['stage']}"
-        lines.append(f"  release {one['release']}{tags}: {fate}")
+    for release in example["releases"]:
+        tags = f" [{', '.join(release['tags'])}]" if release["tags"] else ""
+        fate = "kept" if release["kept"] else f"dropped at {release['stage']}"
+        lines.append(f"  release {release['release']}{tags}: {fate}")
     for shard in example["shards"]:
         lines.append(f"  shard: {shard['path']}/{shard['shard']} row {shard['position']} (release {shard['release']})")
     for step in example["steps"]:

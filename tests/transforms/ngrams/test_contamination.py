@@ -176,6 +176,15 @@ def test_an_item_of_22_words_has_10_ngrams_and_is_found_inside_a_text_however_it
     }  # fmt: skip
 
 
+def test_the_longest_run_ends_at_a_gap() -> None:
+    words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(40)]
+    text = " ".join([*words[:17], "other", *words[20:36], "other", *words[1:15]])  # n-grams 0 to 4, 20 to 23, 1 and 2
+    (suite,) = found([("s", "i", "question", " ".join(words))], [text])[0]
+    (hit,) = suite["hits"]
+    assert (hit["num_ngrams"], hit["matched_ngrams"], hit["longest_run"], hit["first_word"]) == (28, 9, 5, 0)
+    assert brute([("s", "i", "question", " ".join(words))], text) == [suite]
+
+
 def test_a_changed_word_takes_the_ngrams_that_hold_it() -> None:
     items = [("s", "i", "question", QUESTION)]
     assert hits(items, QUESTION.replace("robe", "coat")) == [("i", "question", "ngrams", 8, 10)]
@@ -187,6 +196,10 @@ def test_a_changed_word_takes_the_ngrams_that_hold_it() -> None:
     [
         ("Which element is most abundant?", "we ask which ELEMENT is - most 'abundant' of all", "sequence"),
         ("Which element is most abundant?", "which element is the most abundant", None),
+        # Of several sequences with one beginning, and of one that goes on otherwise, the rest decides.
+        ("Which element is most abundant in water?", "which element is most abundant on earth", None),
+        ("Which element is most abundant in water?", "say which element is most abundant in water", "sequence"),
+        ("Which element is most abundant in water?", "which element is most abundant", None),
         ("What is photosynthesis?", "what is photosynthesis?", None),
         ("What is photosynthesis?", " What  is\tphotosynthesis? ", "text"),
         ("What is photosynthesis?", "Say: What is photosynthesis?", None),
