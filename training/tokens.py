@@ -136,9 +136,8 @@ def cache_key(table: Table, encoder: ChatEncoder, where: str | None) -> str:
     versions = [version("tokenizers"), version("transformers")]
     special = json.dumps(tokenizer.special_tokens_map, sort_keys=True, default=str)
     backend = tokenizer.backend_tokenizer.to_str()
-    return H(
-        "tokens", table.name, table.digest, table.key, where or "", backend, special, encoder.template, *versions, *code,
-    )  # fmt: skip
+    rows = (table.name, table.digest, table.key, where or "")
+    return H("tokens", *rows, backend, special, encoder.template, *versions, *code)
 
 
 def _open(path: Path) -> TokenCache | None:
