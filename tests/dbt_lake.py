@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +11,7 @@ from typing import Any
 import duckdb
 
 from lake.landing.land import land
+from tests import dbt_server
 
 ROOT = Path(__file__).resolve().parents[1]
 HALF = "sum(cast(cast('0x' || substr(row_hash, {}, 16) as ubigint) as hugeint)) % 18446744073709551616"
@@ -46,18 +44,17 @@ class DbtLake:
         land([path], kind, source, home=self.home, **options)
 
     def dbt(self, *args: str, expect: int = 0) -> str:
-        """Run dbt as a user would, in a process of its own; returns what it said."""
-        settings = {"LAKE_HOME": self.home, "LAKE_WORKSPACE": str(self.workspace)}
-        paths = {"DBT_TARGET_PATH": str(self.folder / "target"), "DBT_LOG_PATH": str(self.folder / "logs")}
-        done = subprocess.run(
-            [sys.executable, "-m", "dbt.cli.main", *args, "--profiles-dir", "lake"],
-            cwd=self.project,
-            env={**os.environ, **settings, **paths, "DBT_USE_COLORS": "false"},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == expect, done.stdout[-6000:] + done.stderr[-2000:]
-        return done.stdout
+        """Run dbt in a process of its own; returns its output."""
+        environment = {
+            "LAKE_HOME": self.home,
+            "LAKE_WORKSPACE": str(self.workspace),
+            "DBT_TARGET_PATH": str(self.folder / "target"),
+            "DBT_LOG_PATH": str(self.folder / "logs"),
+            "DBT_USE_COLORS": "false",
+        }
+        code, output = dbt_server.run([*args, "--profiles-dir", "lake"], self.project, environment)
+        assert code == expect, output[-8000:]
+        return output
 
     @contextmanager
     def open(self) -> Iterator[duckdb.DuckDBPyConnection]:

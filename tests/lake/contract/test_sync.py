@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from lake.cli import main
 from lake.contract import sync
 from lake.errors import ContractError
 from lake.schema import PACKAGE
+from tests import dbt_server
 
 MODEL = """
 select '1' as id, 'cat' as kind, 'h' as house,
@@ -111,11 +110,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def dbt(project: Path) -> tuple[int, dict[str, str]]:
     """Build with dbt itself; exit code, and status by node name."""
-    dbt = Path(sys.executable).with_name("dbt")
-    run = subprocess.run([dbt, "build", "--no-use-colors", "-q"], cwd=project, capture_output=True, text=True)
+    own = {"DBT_TARGET_PATH": str(project / "target"), "DBT_LOG_PATH": str(project / "logs")}
+    code, output = dbt_server.run(["build", "--no-use-colors", "-q"], project, own)
     results = json.loads((project / "target" / "run_results.json").read_text())["results"]
-    assert "Deprecat" not in run.stdout + run.stderr
-    return run.returncode, {r["unique_id"].split(".")[2]: r["status"] for r in results}
+    assert "Deprecat" not in output
+    return code, {r["unique_id"].split(".")[2]: r["status"] for r in results}
 
 
 def test_sync_writes_what_the_contract_says_once_and_check_is_silent_then(project: Path) -> None:
@@ -160,6 +159,7 @@ def test_a_wrong_contract_or_a_file_by_hand_leaves_every_byte_as_it_was(project:
     assert (project / "models/zoo/animals.yml").read_text() == "version: 2\n"
 
 
+@pytest.mark.integration
 def test_dbt_builds_a_model_that_keeps_its_contract_and_runs_its_tests(project: Path) -> None:
     sync(project)
     code, status = dbt(project)
@@ -184,6 +184,7 @@ def test_a_primary_key_of_several_columns_is_tested_as_a_whole(project: Path) ->
     assert [c["name"] for c in model["columns"] if "unique" in c.get("data_tests", [])] == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("old", "new", "node"),
     [
