@@ -1,6 +1,6 @@
 # `make demo` and `make test` do all of their own set-up; Python 3.11 or later and pip are all they need.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lint-python lint-sql bench clean
+.PHONY: help demo check test slow attack lint lint-python lint-sql bench clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -8,7 +8,7 @@ SETUP := .venv/.complete
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 # CPU builds of torch, where this index can be reached; elsewhere pip's own indexes are asked alone.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-PACKAGES := lake transforms training
+PYTEST := $(BIN)/python -m pytest
 SQL := models tests/dbt
 
 # No library may phone home, and no test may look for a model on a hub.
@@ -24,8 +24,17 @@ help: ## show the targets
 demo: $(SETUP) ## the whole path on made-up data with planted errors, checked; a few minutes
 	$(BIN)/lake demo
 
-test: lint ## lint, types, import rules and every test
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+check: lint ## lint, types, import rules and unit tests; for each step of work
+	$(PYTEST) -n 2 --dist loadfile -m 'not integration and not slow'
+
+test: lint ## lint, types, import rules and every test that is not slow
+	$(PYTEST) -n 3 --dist loadfile -m 'not slow'
+
+slow: $(SETUP) ## the tests that `make test` leaves out
+	$(PYTEST) -n 2 --dist worksteal -m slow
+
+attack: $(SETUP) ## every property on many more examples, every kill at many more moments; hours
+	HYPOTHESIS_PROFILE=attack $(PYTEST) -n 2 --dist worksteal -m 'hypothesis or kill' --timeout 7200
 
 lint: $(SETUP) ## ruff, mypy, import-linter, contracts in step, sqlfluff
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-python lint-sql
@@ -37,8 +46,15 @@ lint-python: $(SETUP)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/lake contract sync --check
 
-lint-sql: $(SETUP)
-	$(BIN)/sqlfluff lint $(SQL)
+# SQL that passed and did not change since passes again: reading a file takes half a second.
+SQL_FILES := $(shell find $(SQL) -name '*.sql')
+SQL_LINTED := .venv/.sql-linted
+
+lint-sql: $(SQL_LINTED)
+
+$(SQL_LINTED): $(SQL_FILES) $(wildcard transforms/macros/*.sql) pyproject.toml $(SETUP)
+	$(BIN)/sqlfluff lint $(if $(filter-out $(SQL_FILES),$?),$(SQL),$?)
+	@touch $@
 
 bench: $(SETUP) ## benchmarks; prints the tables that stand in README
 	for bench in tests/bench/bench_*.py; do $(BIN)/python $$bench || exit 1; done

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import effort
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("LAKEWRIGHT_DATA", ROOT.parent / "shared" / "data"))
+
+effort.load_profile()
 
 
 @pytest.fixture(scope="session")

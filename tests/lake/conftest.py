@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import pickle
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,10 +61,23 @@ def dbt_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session")
-def built(dbt_apart: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[LakePaths, Built]:
-    """Land, build, audit and publish the small input as release 1. Tests only read it."""
+def built(dbt_apart: None, tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> tuple[LakePaths, Built]:
+    """The small input landed, built, audited and published as release 1; its workspace is not there.
+
+    It is built once for all test processes, and each has a copy: nothing in a lake holds the path of the lake.
+    """
     pytest.importorskip("soda_duckdb", reason="the extra soda is not installed")
-    folder = tmp_path_factory.mktemp("built")
-    paths = places_in(folder)
-    land_input(write_input(folder / "input"), paths.home)
-    return paths, build(paths, tag="first")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "built"
+    folder.mkdir(exist_ok=True)
+    result = folder / "built.pickle"  # written last
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not result.is_file():
+            shutil.rmtree(folder / "input", ignore_errors=True)
+            paths = places_in(folder)
+            land_input(write_input(folder / "input"), paths.home)
+            result.write_bytes(pickle.dumps(build(paths, tag="first")))
+    copy = places_in(tmp_path_factory.mktemp("built"))
+    shutil.copytree(folder / "lake", copy.home)
+    return copy, pickle.loads(result.read_bytes())

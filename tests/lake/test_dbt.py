@@ -25,7 +25,7 @@ from lake.releases.workspace import check_build, pins_digest
 from lake.storage import table
 from tests.dbt_lake import ROOT, DbtLake
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 PARTS = ("dbt_project.yml", "lake/profiles.yml", "models", "contracts", "transforms/macros", "tests/dbt")
 

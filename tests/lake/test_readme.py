@@ -52,6 +52,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, done.stdout
 
 
+@pytest.mark.integration
 def test_the_examples_run_and_find_the_copy_the_leak_and_the_broken_line(output: tuple[Path, str]) -> None:
     _, said = output
     assert "8 rows of release 1" in said  # of ten chats one is a copy and one holds a benchmark item
@@ -61,6 +62,7 @@ def test_the_examples_run_and_find_the_copy_the_leak_and_the_broken_line(output:
     assert [(r["path"], r["position"]) for r in rejects] == [("chats.jsonl", 11)]
 
 
+@pytest.mark.integration
 def test_the_examples_leave_what_they_promise(output: tuple[Path, str]) -> None:
     folder, _ = output
     import polars as pl

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -55,6 +56,7 @@ def test_the_wheel_carries_the_whole_dbt_project(wheel: Path) -> None:
         assert any(n.endswith("licenses/LICENSE") for n in archive.namelist())
 
 
+@pytest.mark.slow
 def test_init_land_build_and_sql_work_outside_the_checkout(bin_folder: Path, tmp_path: Path) -> None:
     place = run(bin_folder / "python", "-c", "import lake, transforms, training; print(lake.__file__)", cwd=tmp_path)
     assert Path(place.strip()).is_relative_to(bin_folder.parent)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.dbt_lake import DbtLake
 
+pytestmark = pytest.mark.integration
 SOURCES = ("arc_agi", "bbh", "bfcl", "decon_bundled", "deepseek_math", "gsm8k", "humaneval", "ifeval", "pubmedqa")
 OWN = [
     {"qid": "q1", "passage": "Bees fly.", "prompt": "Do bees fly?", "options": ["yes", "no"], "answerKey": "A"},

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dbt_lake import ROOT, DbtLake
+from tests.effort import examples
 from tests.transforms.slow_words import slow_fold
 from transforms.text.words import folded
 
+pytestmark = pytest.mark.integration
 TABLES = ("contamination_hits", "dropped_as_contaminated", "decisions", "dup_edges", "train_sft", "train_preference")
 
 
@@ -152,7 +154,7 @@ ODD = "a é\u0301\u1e9b\u0323\u00a0\u2009\u3000\u200b\u180e\t\n\x1c\x1f\x85\ufef
 SPACED = st.text(st.one_of(st.sampled_from(ODD), st.characters(codec="utf-8", exclude_characters="\0")), max_size=30)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.lists(SPACED, min_size=1, max_size=20))
 def test_sql_and_python_fold_alike_on_any_unicode(texts: list[str]) -> None:
     with duckdb.connect() as connection:

@@ -10,7 +10,7 @@ import pytest
 from lake.identity import H
 from tests.dbt_lake import DbtLake
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 RUNS = "traces/tau_bench/historical_trajectories/gpt-4o-airline.json"
 PAIRS = "synthetic/llamafactory_sft_dpo/data/dpo_en_demo.json"

@@ -15,7 +15,7 @@ from lake.schema import contract, tables
 from tests.dbt_lake import DbtLake
 from tests.models.test_descriptions import described
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 USER = {"role": "user", "content": "What is a lake?"}
 ANSWER = {"role": "assistant", "content": "Water with land around it."}

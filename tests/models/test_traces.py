@@ -12,6 +12,7 @@ import pytest
 from lake.identity import H
 from tests.dbt_lake import DbtLake
 
+pytestmark = pytest.mark.integration
 STAGED = "stg_traces__spans stg_traces__chats"
 UNION = "(select * from stg_traces__chats union all by name select * from stg_traces__spans)"
 

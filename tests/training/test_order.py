@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake.errors import UsageError
+from tests.effort import examples
 from training.order import BLOCK, WINDOW, Order, Position, permutation, share
 
 
@@ -21,7 +22,7 @@ sizes = st.integers(1, 40_000)
 holes = st.sampled_from([1, 2, 3, 7])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(n=st.integers(3, 40_000), every=holes, seed=st.integers(0, 99), epoch=st.integers(0, 3))
 def test_every_epoch_is_a_permutation_of_all_rows(n: int, every: int, seed: int, epoch: int) -> None:
     rows = rows_of(n, every)
@@ -30,7 +31,7 @@ def test_every_epoch_is_a_permutation_of_all_rows(n: int, every: int, seed: int,
     assert np.array_equal(np.sort(taken), rows)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(n=st.integers(3, 40_000), every=holes, data=st.data())
 def test_any_piece_of_the_stream_equals_that_piece_of_the_whole(n: int, every: int, data: st.DataObject) -> None:
     rows = rows_of(n, every)
@@ -58,7 +59,7 @@ def test_a_batch_that_ranks_cannot_share_is_refused() -> None:
         list(share(1, 8, 0, 3, 0, 1))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(place=st.integers(0, 10**7), n=sizes)
 def test_positions_and_places_round_trip(place: int, n: int) -> None:
     order = Order(np.arange(n), "d", 0)

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from lake.query.query import Lake
 from training.jobs.config import read_job
 from training.jobs.sft import SftJob, train
 
 
+@pytest.mark.integration
 def test_a_job_trains_every_row_once_an_epoch_and_says_so(chats: Lake, job_file: Callable[..., Path]) -> None:
     path = job_file(max_steps=25)  # 200 rows: two epochs of the 100
     summary = train(read_job(path, SftJob), chats)

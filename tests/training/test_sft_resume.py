@@ -11,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from lake.query.query import Lake
+from tests.effort import rounds
 from training.jobs.config import read_job
 from training.jobs.sft import SftJob, train
 
+pytestmark = [pytest.mark.integration, pytest.mark.kill]
 RUN = """
 import os, signal, sys
 from pathlib import Path
@@ -39,8 +42,9 @@ def killed_at(job: Path, step: int) -> None:
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2000:]
 
 
+@pytest.mark.parametrize("attempt", range(rounds(1)))
 def test_a_run_killed_at_a_random_step_and_resumed_equals_an_unbroken_one(
-    chats: Lake, job_file: Callable[..., Path]
+    chats: Lake, job_file: Callable[..., Path], attempt: int
 ) -> None:
     from safetensors.torch import load_file
 
@@ -62,6 +66,7 @@ def test_a_run_killed_at_a_random_step_and_resumed_equals_an_unbroken_one(
     assert logged.select("n", "m").rows() == [(240, 240), (240, 240)]
 
 
+@pytest.mark.slow
 def test_a_run_killed_on_one_process_and_resumed_on_two_trains_the_same_rows_at_each_step(
     chats: Lake, job_file: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -111,6 +111,7 @@ def fill(home: str, root: str) -> None:
     cached(Lake(home), make_tokenizer(), Path(root))
 
 
+@pytest.mark.integration
 def test_four_writers_of_one_cache_and_a_dead_one_leave_one_whole_cache(
     chats: Lake, tokenizer: Any, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def test_wrong_usage_is_one_line_and_exit_2(chats: Lake, args: list[str], found:
     assert code == 2 and found in text and "Traceback" not in text
 
 
+@pytest.mark.integration
 def test_a_job_trains_from_the_command_and_is_listed(chats: Lake, job_file: Callable[..., Path]) -> None:
     code, text, _ = run("runs")
     assert code == 0 and "no runs yet" in text

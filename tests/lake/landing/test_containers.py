@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from lake.landing import containers, json_scan, tabular
 from lake.landing.containers import Block
 from lake.landing.streams import Stream, compression, without_suffix
+from tests.effort import examples
 
 COMPRESSORS = {
     "gzip": gzip.compress,
@@ -70,7 +71,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(VALUES, EDITS, st.booleans())
 @example({"a": [1, {"b": "\\u00e9"}]}, [], True)
 def test_what_is_json_is_what_a_strict_parser_reads(value: Any, edits: list[tuple[int, int]], insert: bool) -> None:
@@ -125,7 +126,7 @@ def test_what_is_no_json_is_refused_with_the_reason_and_unusual_json_is_not(reco
     assert json_scan.find_problems([b"{}", record, b"[]"]) == ({1: reason} if reason else {})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"\n", b" ")), max_size=8), st.booleans())
 def test_lines_are_kept_as_they_are_and_each_is_accounted_for(lines: list[bytes], ends: bool) -> None:
     data = b"\n".join(lines) + (b"\n" if ends and lines else b"")
@@ -141,7 +142,7 @@ def test_lines_are_kept_as_they_are_and_each_is_accounted_for(lines: list[bytes]
     assert [n for n, _, _ in bad(blocks)] == [n for n, p in found if not strict(p)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.lists(VALUES, max_size=6), st.sampled_from(["", " ", "\n\t"]), st.integers(1, 9), st.sampled_from([None, 0, 2])
 )
@@ -156,7 +157,7 @@ def test_elements_of_a_list_keep_their_exact_bytes(
     assert (good(blocks), bad(blocks)) == ([t.encode() for t in texts], [])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.lists(st.tuples(st.text(max_size=4), VALUES), max_size=5), st.integers(1, 9))
 def test_members_of_a_mapping_and_lists_below_a_key_keep_their_bytes(
     members: list[tuple[str, Any]], chunk: int

@@ -24,6 +24,7 @@ from lake.identity import H
 from lake.landing import reading, streams
 from lake.landing.inputs import InputFile
 from lake.landing.land import Summary, land
+from tests.effort import examples
 from tests.lake.landing.landed import content, rows
 
 
@@ -80,7 +81,7 @@ LINE = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(LINE, max_size=8), end=st.sampled_from([b"", b"\n", b"\r\n"]))
 def test_any_bytes_as_jsonl_land_exactly_and_only_once(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], end: bytes

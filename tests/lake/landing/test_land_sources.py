@@ -16,6 +16,7 @@ KINDS = {"traces": "traces", "web": "web", "synthetic": "synthetic", "eval": "be
 SOURCES = [(folder, s.name) for folder in KINDS for s in sorted((DATA / folder).glob("*")) if s.is_dir()]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("folder", "source"), SOURCES)
 def test_a_source_landed_twice_adds_nothing(
     data: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, source: str

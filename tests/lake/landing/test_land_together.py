@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from lake.landing.land import land
+from tests.effort import rounds
 from tests.lake.landing.landed import content, rows, started
+
+pytestmark = pytest.mark.integration
 
 
 def chat(text: str) -> str:
@@ -79,8 +82,9 @@ def test_documents_landed_by_two_processes_are_there_once(home: Path, tmp_path: 
     assert len(rows(home, "web")) == 150
 
 
+@pytest.mark.kill
 def test_a_landing_killed_anywhere_is_completed_by_another(tmp_path: Path) -> None:
-    """Thirty kill -9 at random moments: the lake is readable after each, and whole after the run that survives."""
+    """Kill -9 at random moments: the lake is readable after each, and whole after the run that survives."""
     folder = tmp_path / "in"
     texts = [str(n) for n in range(500)]
     write(folder, "a.jsonl", texts)
@@ -90,7 +94,7 @@ def test_a_landing_killed_anywhere_is_completed_by_another(tmp_path: Path) -> No
     files = number_of_files(tmp_path / "unbroken")  # of one batch; the killed runs make many
     draw = random.Random(7)
     homes, killed, partial = 0, 0, 0
-    while killed < 12:  # 22 more, of build, publish, refs and gc, are killed in their own tests
+    while killed < rounds(12):
         home = tmp_path / f"lake{homes}"
         if not killed_at(draw.randint(0, 3 * files), draw.uniform(0, 0.02), home, folder):
             assert content(home, "traces") == truth

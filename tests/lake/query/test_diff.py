@@ -20,6 +20,7 @@ from lake.query.query import Lake
 from lake.releases.publish import publish
 from lake.storage import table
 from lake.storage.refs import Refs, Release, TableVersion
+from tests.effort import examples
 from tests.small_lake import SmallLake, rows
 
 
@@ -88,7 +89,7 @@ def release(home: Path, number: int, decisions: dict[str, tuple[str, str | None]
     Refs(str(home)).add(Release(number, number - 1 or None, tables, {}, {}, None, "", "2026-01-01"))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=DECISIONS, after=DECISIONS)
 def test_every_changed_row_is_counted_where_the_second_release_has_it(
     tmp_path_factory: pytest.TempPathFactory, before: dict[str, tuple[str, str | None]],

@@ -17,7 +17,7 @@ from lake.query.trace import as_text, trace
 from lake.releases.build import Built
 from tests.lake.conftest import land_input, write_input
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 
 def example_at(lake: Lake, line: int) -> tuple[str, str]:

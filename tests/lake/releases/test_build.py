@@ -19,10 +19,11 @@ from lake.query.query import Lake
 from lake.releases.build import Built, build
 from lake.releases.publish import publish
 from lake.storage.refs import Refs
+from tests.effort import rounds
 from tests.lake.conftest import chat, land_input, places_in, write_input
 from tests.small_lake import SmallLake, rows
 
-pytestmark = [pytest.mark.timeout(1800), pytest.mark.usefixtures("dbt_apart")]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800), pytest.mark.usefixtures("dbt_apart")]
 
 
 def contents(home: str, number: int) -> dict[str, tuple[int, str]]:
@@ -59,6 +60,7 @@ def test_a_build_without_news_computes_nothing_and_makes_no_release(
     assert Refs(mine.home).numbers() == [1] and contents(mine.home, 1) == contents(paths.home, 1)
 
 
+@pytest.mark.slow
 def test_a_publisher_who_comes_second_stops_and_with_rebase_both_sets_of_rows_are_there(
     built: tuple[LakePaths, Built], tmp_path: Path
 ) -> None:
@@ -112,6 +114,8 @@ def test_a_failed_dbt_publishes_nothing(built: tuple[LakePaths, Built], tmp_path
     assert Refs(paths.home).numbers() == []
 
 
+@pytest.mark.slow
+@pytest.mark.kill
 def test_a_build_killed_at_any_moment_leaves_a_lake_that_the_next_one_completes(
     built: tuple[LakePaths, Built], tmp_path: Path
 ) -> None:
@@ -121,7 +125,8 @@ def test_a_build_killed_at_any_moment_leaves_a_lake_that_the_next_one_completes(
     command = [sys.executable, "-c", "from lake.cli import main; main()", "build", "--json"]
     span = sum(built[1].seconds.values())
     moments = random.Random(4)
-    for share in (moments.uniform(0.2, 0.6), moments.uniform(0.5, 0.95)):
+    for n in range(rounds(2)):
+        share = moments.uniform(0.5, 0.95) if n % 2 else moments.uniform(0.2, 0.6)
         process = subprocess.Popen(
             command, cwd=paths.project, env=environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -24,9 +24,11 @@ from lake.releases.publish import publish
 from lake.releases.workspace import content, open_workspace
 from lake.storage.refs import MemoVersion, Refs, Release, TableVersion
 from lake.storage.table import append, snapshot
+from tests.effort import rounds
 from tests.lake.releases.test_gc import age
 from tests.small_lake import Row, SmallLake, rows
 
+pytestmark = [pytest.mark.integration, pytest.mark.kill]
 CONTEXT = multiprocessing.get_context("forkserver")
 PRELOADED = ["releases.publish", "releases.gc", "query.query", "storage.table", "kernels.project", "kernels.memo"]
 CONTEXT.set_forkserver_preload([f"lake.{module}" for module in PRELOADED])
@@ -108,7 +110,7 @@ def test_publish(tmp_path: Path) -> None:
     whole.build(*contents(1))
     span = run(_publish, whole.paths)
     killed = 0
-    for round_ in range(1, 9):
+    for round_ in range(1, rounds(8) + 1):
         if round_ > 1:
             whole.build(*contents(round_))
             publish(whole.paths)
@@ -125,13 +127,13 @@ def test_publish(tmp_path: Path) -> None:
         assert digests(broken.paths.home, newest) == digests(whole.paths.home, newest)
         with open_workspace(broken.paths.workspace) as connection:
             assert digests(broken.paths.home, newest)["examples"] == content(connection, "main.examples")
-    assert Refs(broken.paths.home).numbers() == Refs(whole.paths.home).numbers() == list(range(1, 10))
+    assert Refs(broken.paths.home).numbers() == Refs(whole.paths.home).numbers() == list(range(1, rounds(8) + 2))
     assert killed >= 3
 
 
 def test_refs(tmp_path: Path) -> None:
     home, moments, last = str(tmp_path), random.Random(2), 0
-    for _ in range(6):
+    for _ in range(rounds(6)):
         run(_write_refs, home, after=moments.uniform(0.02, 0.3))
         refs = Refs(home)
         assert refs.numbers() == list(range(1, len(refs.numbers()) + 1)) and len(refs.numbers()) >= last
@@ -170,7 +172,7 @@ def test_gc(littered: Callable[[str], SmallLake]) -> None:
     span = run(_collect, whole.paths.home)
     expected = digests(whole.paths.home, 3)
     moments = random.Random(3)
-    for n in range(2):
+    for n in range(rounds(2)):
         broken = littered(f"broken{n}")
         for _ in range(3):
             run(_collect, broken.paths.home, after=moments.uniform(0, span))

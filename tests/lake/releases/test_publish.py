@@ -220,6 +220,7 @@ def _publish(root: Path, name: str, barrier: object, results: object) -> None:
         results.put((name, "lost"))  # type: ignore[attr-defined]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("attempt", range(3))
 def test_of_several_publishers_on_one_parent_exactly_one_wins(tmp_path: Path, attempt: int) -> None:
     base = SmallLake.make(tmp_path, "base")

@@ -16,6 +16,7 @@ from warcio.warcwriter import WARCWriter
 from lake.landing.streams import Stream
 from lake.sources import warc
 from lake.sources.protocol import Bad, Row, Skip
+from tests.effort import examples
 
 Read = list[Row | Bad | Skip]
 
@@ -222,7 +223,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(st.binary(max_size=60) | st.sampled_from(PIECES), max_size=12))
 def test_no_bytes_break_the_reader_and_none_vanish(pieces: list[bytes]) -> None:
     data = b"".join(pieces)

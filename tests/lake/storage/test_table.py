@@ -151,6 +151,7 @@ for i in range(6):
 """
 
 
+@pytest.mark.integration
 def test_appends_of_four_processes_to_a_new_table_all_land(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     racers = [subprocess.Popen([sys.executable, "-c", APPEND, uri, n], env=os.environ) for n in "abcd"]

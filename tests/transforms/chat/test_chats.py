@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lake.errors import InternalError
 from lake.sources.registry import FORMATS as LANDED
+from tests.effort import examples
 from transforms.chat.chats import CHAT, FORMATS, units_of
 from transforms.chat.units import UNREADABLE
 
@@ -70,7 +71,7 @@ def batch_of(rows: list[tuple[str, str]]) -> pa.RecordBatch:
     return pa.record_batch([[p for p, _ in rows], [f for _, f in rows]], schema=CHAT.inputs)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(record=records, name=st.sampled_from(sorted(FORMATS)))
 def test_no_json_makes_the_kernel_raise_and_every_record_gives_a_unit(record: Any, name: str) -> None:
     (units,) = CHAT.compute(batch_of([(payload_of(record), name)])).column("units").to_pylist()
@@ -84,7 +85,7 @@ def test_no_json_makes_the_kernel_raise_and_every_record_gives_a_unit(record: An
                 assert call["arguments"] is None or json.loads(call["arguments"]) is not ...
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(
     rows=st.lists(st.tuples(records.map(payload_of), st.sampled_from(sorted(FORMATS))), min_size=1, max_size=8),
     size=st.integers(1, 8),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from transforms.chat.blocks import Message, message
 from transforms.chat.threads import threads
 from transforms.chat.units import message_keys
@@ -60,7 +61,7 @@ def reduce_sql() -> str:
 TYPE = "struct(keys varchar[], goes_on boolean, parts struct(record_id varchar, said bigint)[])[][]"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(calls=traces)
 def test_sql_makes_the_same_conversations_as_python(reduce_sql: str, calls: list[list[Message]]) -> None:
     rows: list[Any] = [

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake.errors import InternalError
+from tests.effort import examples
 from tests.transforms.slow_words import slow_fold, slow_words
 from transforms.ngrams.contamination import INPUTS, ITEMS, RESULTS, compute, prepare
 from transforms.ngrams.contamination_index import MAX_ITEMS
@@ -137,14 +138,15 @@ def worlds(draw: st.DrawFn) -> tuple[list[Item], list[str]]:
     return items, [*made, draw(st.sampled_from(bodies)).replace(" ", "\u3000 ")]
 
 
-@settings(max_examples=120, deadline=None)
+@pytest.mark.integration
+@settings(max_examples=examples(120))
 @given(worlds())
 def test_hits_are_those_of_brute_force(world: tuple[list[Item], list[str]]) -> None:
     items, made = world
     assert found(items, made) == [brute(items, text) for text in made]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(worlds(), st.randoms(use_true_random=False))
 def test_order_of_items_and_size_of_batches_change_nothing(world: Any, random: Any) -> None:
     items, made = world
@@ -153,7 +155,7 @@ def test_order_of_items_and_size_of_batches_change_nothing(world: Any, random: A
     assert [found(shuffled, [text])[0] for text in made] == found(items, made)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(worlds())
 def test_a_suite_alone_has_the_hits_that_it_has_among_others(world: Any) -> None:
     items, made = world

@@ -75,6 +75,7 @@ def brute_hits(items: list[Item], texts: list[str]) -> list[dict[tuple[str, str]
     return out
 
 
+@pytest.mark.integration
 def test_gsm8k_in_preference_rows_questions_and_demo_rows_is_what_brute_force_finds(data: Path) -> None:
     items = gsm8k(data)
     rows = [*json.loads((data / DPO).read_text("utf-8")), *lines(data / MT_BENCH), *lines(data / DEMOS)]

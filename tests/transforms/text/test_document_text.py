@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lake.landing.streams import Stream
@@ -163,7 +163,6 @@ ROWS = st.tuples(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(ROWS, min_size=1, max_size=8), st.integers(0, 2**32))
 def test_results_do_not_depend_on_order_or_batch_and_the_same_input_gives_the_same(
     rows: list[tuple[bytes, str | None]], seed: int
@@ -174,7 +173,6 @@ def test_results_do_not_depend_on_order_or_batch_and_the_same_input_gives_the_sa
     assert DOCUMENT_TEXT.compute(batch([rows[i] for i in order])).to_pylist() == [whole[i] for i in order]
 
 
-@settings(deadline=None)
 @given(
     st.binary(max_size=300),
     st.text(max_size=40) | st.sampled_from(["text/html", "application/http", "text/plain; name=x-Agra"]),
@@ -186,7 +184,6 @@ def test_no_payload_and_no_type_raise_and_no_text_holds_nul_or_return(payload: b
     assert found.problem in (None, "undecodable", "unreadable_shape")
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=200))
 def test_utf8_text_comes_back_as_it_was(words: str) -> None:
     found = plain(words.encode())

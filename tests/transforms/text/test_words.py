@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.transforms.slow_words import slow_words
 from transforms.text import words as W  # noqa: N812
 
@@ -32,7 +33,7 @@ TRICKY = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.text(st.one_of(st.sampled_from(TRICKY), st.characters(codec="utf-8")), max_size=40))
 @example("e\u0301\u00adcole")
 @example("か\u3099 ｶ\uff9e")
@@ -60,7 +61,7 @@ def kernel_class(point: int) -> list[tuple[str, int, bool]]:
     return [(chr(fold & 0x1FFFFF), weight, kind in (W._LETTER, W._HALF_LETTER, W._THIRD_LETTER))]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(st.text(st.one_of(st.sampled_from(TRICKY), st.characters(codec="utf-8")), max_size=12), max_size=8))
 def test_a_batch_gives_each_text_the_words_it_has_alone(texts: list[str]) -> None:
     column = W.nfc(pa.array(texts, pa.string()))
@@ -70,7 +71,7 @@ def test_a_batch_gives_each_text_the_words_it_has_alone(texts: list[str]) -> Non
         assert np.array_equal(together.codes[together.offsets[i] : together.offsets[i + 1]], alone.codes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.lists(st.text(st.one_of(st.sampled_from(TRICKY), st.characters(codec="utf-8")), max_size=12), max_size=8))
 def test_nfc_is_pythons_for_every_row(texts: list[str]) -> None:
     assert W.nfc(pa.array(texts, pa.string())).to_pylist() == [unicodedata.normalize("NFC", t) for t in texts]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from transforms.chat.chats import CHAT, units_of
 
 U, A, A2 = ({"role": r, "content": c} for r, c in (("user", "q"), ("assistant", "good"), ("assistant", "bad")))
@@ -147,7 +148,7 @@ RECORDS = st.dictionaries(st.sampled_from(OUTER), JSON, max_size=6)
 FORMS = ("alpaca", "self_instruct", "prompt_completion", "preference", "hh", "kto")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(st.tuples(RECORDS | JSON, st.sampled_from(FORMS)), min_size=1, max_size=5))
 def test_no_record_raises_each_gives_a_unit_and_batches_do_not_matter(rows: list[tuple[object, str]]) -> None:
     texts = [(json.dumps(record), form) for record, form in rows]
