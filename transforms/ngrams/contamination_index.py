@@ -94,12 +94,12 @@ class Index:
     exact: dict[str, list[int]]
     exact_codes: npt.NDArray[np.uint64]
 
-    def gram_text(self, number: int) -> str:
+    def _gram_text(self, number: int) -> str:
         """Return the words of an n-gram."""
         start = int(self.grams.starts[number])
-        return self.words_text(start, start + int(self.grams.lengths[number]))
+        return self._words_text(start, start + int(self.grams.lengths[number]))
 
-    def words_text(self, start: int, stop: int) -> str:
+    def _words_text(self, start: int, stop: int) -> str:
         """Return words of the entries, counted over all of them, as they are compared."""
         spans = zip(self.words.starts[start:stop], self.words.stops[start:stop], strict=True)
         return " ".join(shown(self.texts.data[a:b].tobytes().decode()) for a, b in spans)
@@ -229,7 +229,7 @@ def _by_grams(index: Index, words_at: Ints, numbers: Ints) -> Iterator[EntryMatc
     for start, stop, run in zip(starts, [*starts[1:], len(entries)], longest, strict=True):
         own = sorted({int(g) for g in gram[start:stop]}, key=lambda g: int(words_at[g]))
         for g in own:
-            texts.setdefault(g, index.gram_text(int(numbers[g])))
+            texts.setdefault(g, index._gram_text(int(numbers[g])))
         entry = int(entries[start])
         yield EntryMatch(entry, "ngrams", stop - start, int(run), [(int(words_at[g]), texts[g]) for g in own])
 
@@ -242,7 +242,7 @@ def _by_sequences(index: Index, text: Words, words_at: Ints, numbers: Ints) -> I
             start, stop = int(index.words.offsets[entry]), int(index.words.offsets[entry + 1])
             if entry not in seen and np.array_equal(text.codes[at : at + stop - start], index.words.codes[start:stop]):
                 seen.add(entry)
-                yield EntryMatch(entry, "sequence", 1, 1, [(at, index.words_text(start, stop))])
+                yield EntryMatch(entry, "sequence", 1, 1, [(at, index._words_text(start, stop))])
 
 
 def _by_suite(index: Index, matches: list[EntryMatch]) -> list[TextHits]:

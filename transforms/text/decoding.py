@@ -8,7 +8,7 @@ encoding gives, and such bytes are undecodable. On the 52 legacy files of the Un
 this finds the codec of all 39 that have one, by the bytes alone. Font encodings that are ASCII (Agra, VG2Main) no
 statistics can tell from text; those are told by the file's name, which is the only place that says it.
 
-Cost: 300 MB/s for UTF-8, about 9 ms for a legacy document of 10 kB (tests/bench/bench_document_text.py).
+Cost: 200 to 350 MB/s for UTF-8, about 7 ms for a legacy document of 10 kB (tests/bench/bench_document_text.py).
 """
 
 from __future__ import annotations

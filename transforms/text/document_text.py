@@ -8,8 +8,8 @@ was mended, joined by commas, in this order: bom, truncated, replaced, mojibake,
 are no text (images, PDF, archives) and bytes that no codec explains give an empty text and the problem `undecodable`; a
 row without a text column gives `unreadable_shape`.
 
-Cost on one core (tests/bench/bench_document_text.py): long texts in UTF-8 180 MB/s, JSON rows 85 to 140 MB/s, a page of
-Markdown of 0.5 kB 0.03 ms, a captured page 32 ms, a legacy document of 10 kB 9 ms.
+Cost on one core (tests/bench/bench_document_text.py): long texts in UTF-8 165 MB/s, JSON rows 75 to 130 MB/s, a page of
+Markdown of 0.5 kB 0.02 ms, a captured page 18 ms, a legacy document of 10 kB 7 ms.
 """
 
 from __future__ import annotations
