@@ -63,9 +63,9 @@ def recognise_file(stream: Stream, path: str, kind: str, named: Format | None = 
                 return Reading(form)
             lacks[form.NAME] = missing
     if not detail:
-        found = "nothing (the file is empty)" if not head else _described(head)
+        shown = "nothing (the file is empty)" if not head else _described(head)
         nearest = next(reversed(lacks.items()), None)
-        detail = f"found {found}" + (f"; nearest is {nearest[0]}, which lacks: {nearest[1]}" if nearest else "")
+        detail = f"found {shown}" + (f"; nearest is {nearest[0]}, which lacks: {nearest[1]}" if nearest else "")
     return Reading(None, detail=detail)
 
 
@@ -84,7 +84,7 @@ def _records(stream: Stream, path: str, candidates: list[JsonFormat], named: For
     detail = ""
     for size in PEEKS:
         seen = stream.peek(size)
-        cutter = container(seen, path)
+        cutter = _container(seen, path)
         if cutter is None:
             return Reading(None)
         samples: dict[str | None, list[Any]] = {}
@@ -102,7 +102,7 @@ def _records(stream: Stream, path: str, candidates: list[JsonFormat], named: For
     return Reading(None, detail=detail)
 
 
-def container(seen: bytes, path: str) -> Callable[[Stream], Iterator[Block]] | None:
+def _container(seen: bytes, path: str) -> Callable[[Stream], Iterator[Block]] | None:
     """Choose the container of records by a file's first bytes, or None if it has none."""
     if seen.startswith(b"PAR1"):
         return tabular.parquet_rows

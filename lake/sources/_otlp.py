@@ -17,12 +17,12 @@ SPAN_LIST_KEYS = (
 NAME_PARTS = 3  # of the longest prefix by which a format knows a span: llm.request.type
 
 
-def attribute_names(record: object) -> list[str] | None:
+def _attribute_names(record: object) -> list[str] | None:
     """Return the names of a span's attributes, of the first span of an export; None where it is no span.
 
     Nested attributes count by the names on their way down, joined by dots, as far as the known names go.
     """
-    span = next(spans_within(record), None)
+    span = next(_spans_within(record), None)
     if not isinstance(span, dict):
         return None
     given = span.get("attributes")
@@ -46,25 +46,25 @@ def _dotted(attributes: Mapping[str, Any], parts: int) -> Iterator[str]:
 
 def all_attribute_names(record: object) -> list[str]:
     """Return the attribute names of every span of an export."""
-    return [n for span in spans_within(record) for n in attribute_names(span) or []]
+    return [n for span in _spans_within(record) for n in _attribute_names(span) or []]
 
 
-def spans_within(record: object) -> Iterator[Any]:
+def _spans_within(record: object) -> Iterator[Any]:
     """Yield the spans of an export; of a span itself, the span; of a mapping of operations to spans, these."""
     if not isinstance(record, dict):
         return
     nested = [record[k] for k in SPAN_LIST_KEYS if isinstance(record.get(k), list)]
     if nested:
         for inner in nested[0]:
-            yield from spans_within(inner)
-    elif record and all(isinstance(v, list) and v and all(is_span(s) for s in v) for v in record.values()):
+            yield from _spans_within(inner)
+    elif record and all(isinstance(v, list) and v and all(_is_span(s) for s in v) for v in record.values()):
         for spans in record.values():
             yield from spans
     else:
         yield record
 
 
-def is_span(value: object) -> bool:
+def _is_span(value: object) -> bool:
     """Say whether a value is a span with its ids."""
     return (
         isinstance(value, dict)
@@ -76,7 +76,7 @@ def is_span(value: object) -> bool:
 def split(payload: bytes) -> Iterable[bytes]:
     """Cut an export into its spans; a record that is a span already keeps its bytes."""
     record = json.loads(payload)
-    spans = list(spans_within(record))
+    spans = list(_spans_within(record))
     if len(spans) == 1 and spans[0] is record:
         return [payload]
     return [json.dumps(s, ensure_ascii=False, separators=(",", ":")).encode() for s in spans]

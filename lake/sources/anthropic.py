@@ -19,27 +19,27 @@ def lacks(record: object) -> str | None:
     if not isinstance(record, dict):
         return "records are not JSON objects"
     if (
-        is_message(record)
-        or is_message(record.get("response"))
-        or holds_blocks(record)
-        or holds_blocks(record.get("request"))
+        _is_message(record)
+        or _is_message(record.get("response"))
+        or _holds_blocks(record)
+        or _holds_blocks(record.get("request"))
     ):
         return None
     body = record.get("body")
     response = record.get("response")
     if isinstance(response, dict) and body is None:
         body = response.get("body")
-    if is_message(body) or (isinstance(body, str) and any(mark in body[:4096] for mark in MARKS)):
+    if _is_message(body) or (isinstance(body, str) and any(mark in body[:4096] for mark in MARKS)):
         return None
     return "no message with content blocks such as tool_use or thinking"
 
 
-def is_message(value: object) -> bool:
+def _is_message(value: object) -> bool:
     """Say whether a value is a response of the messages interface."""
     return isinstance(value, dict) and value.get("type") == "message" and isinstance(value.get("content"), list)
 
 
-def holds_blocks(value: object) -> bool:
+def _holds_blocks(value: object) -> bool:
     """Say whether a request's messages hold blocks that Anthropic alone has."""
     messages = value.get("messages") if isinstance(value, dict) else None
     contents = [m.get("content") for m in messages if isinstance(m, dict)] if isinstance(messages, list) else []

@@ -24,14 +24,14 @@ def lacks(record: object) -> str | None:
         return None
     if record.get("object") in RESPONSE_OBJECTS or "custom_id" in record:
         return None
-    if is_answer(record.get("choices")) or isinstance(record.get("candidates"), list):
+    if _is_answer(record.get("choices")) or isinstance(record.get("candidates"), list):
         return None
     body = record.get("body")
     http = any(key in record for key in HTTP_KEYS)
     return None if http and isinstance(body, dict | str) else "neither 'choices' nor a request with its response"
 
 
-def is_answer(choices: object) -> bool:
+def _is_answer(choices: object) -> bool:
     """Say whether choices are a model's answers, not those of a multiple-choice question."""
     keys = ("message", "delta", "finish_reason")
     return (

@@ -40,16 +40,16 @@ def sniff(head: bytes, path: str) -> str | None:
     """Say what a file lacks to be text: bytes that are no control characters, UTF-16 excepted."""
     if head.startswith(BINARY):
         return "the first bytes are those of a binary format"
-    if PurePosixPath(path).suffix.lower() in RECORDS or is_json(head):
+    if PurePosixPath(path).suffix.lower() in RECORDS or _is_json(head):
         return "it is a file of records, and none of them has a text column"
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or utf16(head):
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or _utf16(head):
         return None
     if len(head.translate(None, CONTROLS)) < 0.98 * len(head):
         return "more than 2 % of its bytes are control characters"
     return None
 
 
-def is_json(head: bytes) -> bool:
+def _is_json(head: bytes) -> bool:
     """Say whether the first line is a JSON object: rows of no known shape are no document."""
     first = head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
     if not first.startswith(b"{"):
@@ -60,7 +60,7 @@ def is_json(head: bytes) -> bool:
         return False
 
 
-def utf16(head: bytes) -> bool:
+def _utf16(head: bytes) -> bool:
     """Say whether one byte of each pair is often zero and the other next to never."""
     half = max(1, len(head) // 2)
     zeros = sorted((head[0::2].count(0), head[1::2].count(0)))

@@ -51,16 +51,16 @@ def json_text(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        return json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"))
 
 
-def finite(value: object) -> object:
+def _finite(value: object) -> object:
     """Return a value with null where a number is not finite."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):
-        return [finite(v) for v in value]
-    return {k: finite(v) for k, v in value.items()} if isinstance(value, dict) else value
+        return [_finite(v) for v in value]
+    return {k: _finite(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def arguments_text(value: object) -> str | None:
@@ -93,7 +93,11 @@ def loaded(text: object) -> Any:
 
 
 def refuse(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python's parser would take and no other does."""
+    """Refuse a constant of Python's JSON parser that JSON does not have (RFC 8259): NaN, Infinity.
+
+    Raises:
+        ValueError: always.
+    """
     raise ValueError(constant)
 
 
@@ -108,7 +112,7 @@ def message(role: str, content: str | None = None, **fields: Any) -> Message:
     return {"role": role, "content": content, **{k: v for k, v in fields.items() if v is not None}}
 
 
-def call(call_id: object, name: object, arguments: object) -> dict[str, str | None]:
+def _call(call_id: object, name: object, arguments: object) -> dict[str, str | None]:
     """Build one tool call of an assistant turn."""
     return {"id": scalar_text(call_id), "name": scalar_text(name), "arguments": arguments_text(arguments)}
 
@@ -198,15 +202,15 @@ def block_call(block: Mapping[str, Any]) -> dict[str, str | None]:
         (block[k] for k in ("call_id", "toolCallId", "tool_call_id", "id") if block.get(k) is not None), inner.get("id")
     )
     name = next((inner[k] for k in ("name", "toolName", "tool_name") if inner.get(k) is not None), None)
-    return call(ident, name, given)
+    return _call(ident, name, given)
 
 
 def field_calls(raw: Mapping[str, Any]) -> Iterator[dict[str, str | None]]:
     """Yield the calls of `tool_calls` and of the older `function_call`."""
     for key in CALLS:
-        found = raw.get(key)
-        found = loaded(found) if isinstance(found, str) else found
-        for item in found if isinstance(found, list) else [found]:
+        calls = raw.get(key)
+        calls = loaded(calls) if isinstance(calls, str) else calls
+        for item in calls if isinstance(calls, list) else [calls]:
             if isinstance(item, dict):
                 yield block_call(item)
     if isinstance(raw.get("function_call"), dict):

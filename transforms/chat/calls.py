@@ -33,7 +33,7 @@ def given(value: object) -> list[Message]:
     if isinstance(value, list):
         if all(isinstance(v, str) for v in value):
             return [message("user", v) for v in value]
-        return all_turns([v for v in value if tool_definition(v) is None])
+        return all_turns([v for v in value if _tool_definition(v) is None])
     if not isinstance(value, dict):
         if value is None:
             return []
@@ -88,7 +88,7 @@ def system_turns(request: Mapping[str, Any]) -> list[Message]:
     return []
 
 
-def tool_definition(turn: object) -> dict[str, Any] | None:
+def _tool_definition(turn: object) -> dict[str, Any] | None:
     """Return the tool schema that some exports write as a turn of role tool; None where the turn is one."""
     inner = turn.get("content") if isinstance(turn, dict) and turn.get("role") == "tool" else None
     function = inner.get("function") if isinstance(inner, dict) and inner.get("type") == "function" else None
@@ -99,8 +99,8 @@ def tools_text(*holders: object) -> str | None:
     """Return the tool schemas of a call as JSON text: the first of the holders that has any; null where none has."""
     for holder in holders:
         value = parsed(holder)
-        if isinstance(value, list) and (found := [d for v in value if (d := tool_definition(v)) is not None]):
-            return json_text(found)
+        if isinstance(value, list) and (definitions := [d for v in value if (d := _tool_definition(v)) is not None]):
+            return json_text(definitions)
         if not isinstance(value, dict):
             continue
         for key in ("tools", "functions"):
@@ -127,16 +127,16 @@ def answers(value: object) -> list[list[Message]]:
     if isinstance(value, str):
         return answers(streamed) if (streamed := event_stream(value)) is not None else [[message("assistant", value)]]
     if isinstance(value, list):
-        return [list_answer(value)] if value else []
+        return [_list_answer(value)] if value else []
     if not isinstance(value, dict):
         raise UnreadableShape(f"an answer is {type(value).__name__}")
     for key in ("choices", "candidates"):
         if isinstance(value.get(key), list):
-            return [answer for choice in value[key] for answer in choice_answers(choice)]
+            return [answer for choice in value[key] for answer in _choice_answers(choice)]
     if isinstance(value.get("output"), list):
         return [all_turns(value["output"], "assistant")]
     if isinstance(value.get("generations"), list):
-        return [answer for choice in flat(value["generations"]) for answer in choice_answers(choice)]
+        return [answer for choice in _flat(value["generations"]) for answer in _choice_answers(choice)]
     if isinstance(value.get("content"), dict) and "parts" in value["content"]:
         return [turns(value["content"], "assistant")]
     if isinstance(value.get("response"), str) and "role" not in value:
@@ -144,22 +144,22 @@ def answers(value: object) -> list[list[Message]]:
     return [turns(value, "assistant")]
 
 
-def list_answer(items: list[Any]) -> list[Message]:
+def _list_answer(items: list[Any]) -> list[Message]:
     """Read an answer that is a list: calls alone (Vercel), streamed chunks, or messages."""
     calls = [i for i in items if isinstance(i, dict) and ("toolCallId" in i or "toolName" in i) and "result" not in i]
     if len(calls) == len(items):
         return [message("assistant", None, tool_calls=[block_call(c) for c in calls])]
     if all(isinstance(i, dict) and (i.get("object") == "chat.completion.chunk" or "event" in i) for i in items):
-        return next(iter(answers(joined_chunks(items))), [])
+        return next(iter(answers(_joined_chunks(items))), [])
     return all_turns(items, "assistant")
 
 
-def flat(rows: list[Any]) -> list[Any]:
+def _flat(rows: list[Any]) -> list[Any]:
     """Return a list of lists as one list."""
     return [x for row in rows for x in (row if isinstance(row, list) else [row])]
 
 
-def choice_answers(choice: object) -> list[list[Message]]:
+def _choice_answers(choice: object) -> list[list[Message]]:
     """Read one choice or candidate."""
     if not isinstance(choice, dict):
         raise UnreadableShape("a choice is no object")
@@ -180,21 +180,21 @@ def event_stream(text: str) -> dict[str, Any] | None:
     if not re.match(r"\ufeff?(event|data|id|retry|):", text):
         return None
     events = [loaded(line[5:].strip()) for line in text.splitlines() if line.startswith("data:")]
-    found = [e for e in events if isinstance(e, dict)]
-    return joined_chunks(found) if found else None
+    chunks = [e for e in events if isinstance(e, dict)]
+    return _joined_chunks(chunks) if chunks else None
 
 
-def joined_chunks(chunks: list[Any]) -> dict[str, Any]:
+def _joined_chunks(chunks: list[Any]) -> dict[str, Any]:
     """Add streamed chunks up to one response, of OpenAI chat, OpenAI responses or Anthropic."""
     for chunk in reversed(chunks):
         if isinstance(chunk.get("response"), dict) and str(chunk.get("type")).startswith("response."):
             return dict(chunk["response"])  # the last event of OpenAI's responses repeats the whole
     if any(str(c.get("type")).startswith(("message_start", "content_block")) for c in chunks):
-        return anthropic_message(chunks)
-    return chat_completion(chunks)
+        return _anthropic_message(chunks)
+    return _chat_completion(chunks)
 
 
-def anthropic_message(events: list[Any]) -> dict[str, Any]:
+def _anthropic_message(events: list[Any]) -> dict[str, Any]:
     """Add Anthropic's stream events up to one message."""
     start: dict[str, Any] = next((e["message"] for e in events if isinstance(e.get("message"), dict)), {})
     grown: dict[int, dict[str, Any]] = {}
@@ -215,7 +215,7 @@ def anthropic_message(events: list[Any]) -> dict[str, Any]:
     return {"role": "assistant", **start, "content": [grown[i] for i in sorted(grown)]}
 
 
-def chat_completion(chunks: list[Any]) -> dict[str, Any]:
+def _chat_completion(chunks: list[Any]) -> dict[str, Any]:
     """Add OpenAI's chat chunks up to one response, a choice at a time."""
     grown: dict[int, dict[str, Any]] = {}
     for chunk in chunks:
@@ -225,12 +225,12 @@ def chat_completion(chunks: list[Any]) -> dict[str, Any]:
                 continue
             delta = choice.get("delta")
             whole = grown.setdefault(choice.get("index", 0), {"role": "assistant"})
-            grow(whole, delta if isinstance(delta, dict) else {"content": choice.get("text")})
+            _grow(whole, delta if isinstance(delta, dict) else {"content": choice.get("text")})
     head = {k: v for c in reversed(chunks) for k, v in c.items() if k in ("id", "model", "created")}
-    return {**head, "choices": [{"index": i, "message": finished(m)} for i, m in sorted(grown.items())]}
+    return {**head, "choices": [{"index": i, "message": _finished(m)} for i, m in sorted(grown.items())]}
 
 
-def grow(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
+def _grow(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
     """Add one delta to the message so far."""
     for key in ("content", "refusal", "reasoning_content", "reasoning"):
         if isinstance(delta.get(key), str):
@@ -249,7 +249,7 @@ def grow(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
         slot["function"]["arguments"] += function["arguments"] if isinstance(function.get("arguments"), str) else ""
 
 
-def finished(whole: dict[str, Any]) -> dict[str, Any]:
+def _finished(whole: dict[str, Any]) -> dict[str, Any]:
     """Turn the calls of a grown message into a list."""
     calls = whole.pop("calls", None)
     return {**whole, "tool_calls": [c for _, c in sorted(calls.items())]} if calls else whole

@@ -85,13 +85,13 @@ def units_of(payload: str, format_name: str) -> list[Unit]:
     try:
         record = json.loads(payload, parse_constant=refuse)
         if SURROGATE.search(payload):
-            record = without_lone_surrogates(record)
-        return [usable(u) for u in reader.units(record)] or unreadable()
+            record = _without_lone_surrogates(record)
+        return [_usable(u) for u in reader.units(record)] or unreadable()
     except (UnreadableShape, ValueError, RecursionError):
         return unreadable()
 
 
-def usable(made: Unit) -> Unit:
+def _usable(made: Unit) -> Unit:
     """Return a unit whose lists of messages are not empty; one that says nothing and not why is unreadable."""
     empty = [k for k in ("messages", "chosen", "rejected") if made.get(k) == []]
     made = {**made, **dict.fromkeys(empty)} if empty else made
@@ -99,14 +99,14 @@ def usable(made: Unit) -> Unit:
     return made if says else unit(None, problem=UNREADABLE)
 
 
-def without_lone_surrogates(value: object) -> object:
+def _without_lone_surrogates(value: object) -> object:
     """Return a value whose texts are valid Unicode: half of a surrogate pair, which JSON can escape, becomes U+FFFD."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):
-        return [without_lone_surrogates(v) for v in value]
+        return [_without_lone_surrogates(v) for v in value]
     if isinstance(value, dict):
-        return {str(without_lone_surrogates(k)): without_lone_surrogates(v) for k, v in value.items()}
+        return {str(_without_lone_surrogates(k)): _without_lone_surrogates(v) for k, v in value.items()}
     return value
 
 

@@ -43,19 +43,19 @@ def row_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     {'provenance': {'generator_model': 'gpt-4', 'seed': 7}}
     """
     sides = [record, *(record[key] for key in NESTED if isinstance(record.get(key), dict))]
-    given = {field: first(sides, names, field) for field, names in NAMES.items()}
+    given = {field: _first(sides, names, field) for field, names in NAMES.items()}
     created = next(
         (t for s in sides for k in ("created_at", "timestamp", "created", "date") if (t := time(s.get(k)))), None
     )
-    said = {
+    facts = {
         "created_at": created,
         "outcome": outcome(record.get("reward"), record.get("feedback"), record.get("verdict")),
         "provenance": provenance(**given),
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
-def first(sides: list[Mapping[str, Any]], names: tuple[str, ...], field: str) -> object:
+def _first(sides: list[Mapping[str, Any]], names: tuple[str, ...], field: str) -> object:
     """Return the first value of the right type under any of the names."""
     for side in sides:
         for name in names:

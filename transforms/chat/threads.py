@@ -28,29 +28,29 @@ def threads(calls: list[list[Message]]) -> list[list[Message]]:
     Returns:
         Conversations in the order of their first call. Every message of every call is in one of them.
     """
-    done: list[tuple[list[Message], list[str]]] = []
+    conversations: list[tuple[list[Message], list[str]]] = []
     for turns in calls:
         keys = message_keys(turns)
         if not keys:
             continue
-        place = next((i for i, (_, k) in enumerate(done) if begins(keys, k) or begins(k, keys)), None)
+        place = next((i for i, (_, k) in enumerate(conversations) if _begins(keys, k) or _begins(k, keys)), None)
         if place is not None:
-            have, known = done[place]
-            done[place] = ([*have, *turns[len(known) :]], [*known, *keys[len(known) :]])
-        elif done and turns[0]["role"] in ("assistant", "tool"):
-            have, known = done[-1]
-            shared = overlap(known, keys)
-            done[-1] = ([*have, *turns[shared:]], [*known, *keys[shared:]])
+            have, known = conversations[place]
+            conversations[place] = ([*have, *turns[len(known) :]], [*known, *keys[len(known) :]])
+        elif conversations and turns[0]["role"] in ("assistant", "tool"):
+            have, known = conversations[-1]
+            shared = _overlap(known, keys)
+            conversations[-1] = ([*have, *turns[shared:]], [*known, *keys[shared:]])
         else:
-            done.append((turns, keys))
-    return [have for have, _ in done]
+            conversations.append((turns, keys))
+    return [have for have, _ in conversations]
 
 
-def begins(whole: list[str], part: list[str]) -> bool:
+def _begins(whole: list[str], part: list[str]) -> bool:
     """Say whether a list begins with another."""
     return whole[: len(part)] == part
 
 
-def overlap(before: list[str], after: list[str]) -> int:
+def _overlap(before: list[str], after: list[str]) -> int:
     """Return how many keys at the end of one list are the beginning of the other."""
     return next(n for n in range(min(len(before), len(after)), -1, -1) if before[len(before) - n :] == after[:n])

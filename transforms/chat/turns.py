@@ -76,29 +76,29 @@ def all_turns(raws: object, default_role: str | None = None) -> list[Message]:
     items = raws if isinstance(raws, list) else [raws]
     if items and all(isinstance(i, list) for i in items):  # LangChain nests one list a candidate
         items = [turn for inner in items for turn in inner]
-    done: list[Message] = []
+    messages: list[Message] = []
     pending: list[Any] = []
     for item in items:
-        if (shares := item_blocks(item)) is not None:
+        if (shares := _item_blocks(item)) is not None:
             pending += shares
             continue
-        done += Splitter("assistant", {}).walk(pending) if pending else []
+        messages += Splitter("assistant", {}).walk(pending) if pending else []
         pending = []
-        done += turns(as_tool_answer(item, done), default_role)
-    return [*done, *(Splitter("assistant", {}).walk(pending) if pending else [])]
+        messages += turns(_as_tool_answer(item, messages), default_role)
+    return [*messages, *(Splitter("assistant", {}).walk(pending) if pending else [])]
 
 
-def item_blocks(item: object) -> list[Any] | None:
+def _item_blocks(item: object) -> list[Any] | None:
     """Return the blocks that an item of the Responses API adds to an assistant's turn; None for any other turn."""
     if not isinstance(item, dict):
         return None
     kind = item.get("type")
     if isinstance(kind, str) and kind in CALL | THOUGHT and "role" not in item:
         return [item]
-    return blocks(item) if kind == "message" and item.get("role") == "assistant" and "status" in item else None
+    return _blocks(item) if kind == "message" and item.get("role") == "assistant" and "status" in item else None
 
 
-def as_tool_answer(item: object, before: list[Message]) -> object:
+def _as_tool_answer(item: object, before: list[Message]) -> object:
     """Return a turn whose role is the name of a tool that was called as that tool's answer; any other as it is."""
     if not isinstance(item, dict) or not isinstance(item.get("role"), str) or role_of(item) is not None:
         return item
@@ -123,7 +123,7 @@ def turns(raw: object, default_role: str | None = None) -> list[Message]:
         return [message(default_role, raw)]
     if not isinstance(raw, dict):
         raise UnreadableShape(f"a turn is {type(raw).__name__}")
-    raw = unwrapped(raw)
+    raw = _unwrapped(raw)
     kind = raw.get("type")
     if isinstance(kind, str) and (kind in RESULT or (kind in CALL | THOUGHT and "role" not in raw)):
         return list(Splitter("assistant", {}).walk([raw]))
@@ -132,10 +132,10 @@ def turns(raw: object, default_role: str | None = None) -> list[Message]:
         role = default_role
     if role is None:
         raise UnreadableShape(f"role {raw.get('role', raw.get('from'))!r}")
-    return list(Splitter(role, raw).walk(blocks(raw)))
+    return list(Splitter(role, raw).walk(_blocks(raw)))
 
 
-def unwrapped(raw: dict[str, Any]) -> dict[str, Any]:
+def _unwrapped(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the message inside an envelope such as `{"message": {...}}`, which may know its role."""
     for key in ENVELOPE_KEYS:
         inner = raw.get(key)
@@ -145,7 +145,7 @@ def unwrapped(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def blocks(raw: Mapping[str, Any]) -> list[Any]:
+def _blocks(raw: Mapping[str, Any]) -> list[Any]:
     """Return a turn's content as a list of blocks; texts stand for text blocks."""
     for key in ("content", "parts", "value", "text"):
         value = raw.get(key)
@@ -253,7 +253,7 @@ class Splitter:
         raw, weight = self.raw, self.raw.get("weight", self.raw.get("loss_weight"))
         tool_id = raw.get("tool_call_id", raw.get("toolCallId", raw.get("call_id"))) if self.role == "tool" else None
         name = raw.get("name", raw.get("tool_name", raw.get("toolName") if self.role == "tool" else None))
-        done = message(
+        gathered = message(
             "assistant" if self.calls and self.role == "tool" else self.role,  # Koog: calls under the role tool
             joined(self.texts),
             reasoning="\n".join(self.thoughts) if self.thoughts else None,
@@ -264,4 +264,4 @@ class Splitter:
             weight=int(weight) if weight in (0, 1) and isinstance(weight, int | float) else None,
         )
         self.texts, self.thoughts, self.calls, self.parts = [], [], [], []
-        return done
+        return gathered

@@ -69,7 +69,12 @@ def unreadable() -> list[Unit]:
 
 
 def in_trace(unit_: Unit, span: dict[str, Any]) -> Unit:
-    """Return a unit with its place in a trace; one that names no trace, or cannot be read, stands for itself."""
+    """Return a unit with its place in a trace; one that names no trace, or cannot be read, stands for itself.
+
+    Args:
+        unit_: the unit.
+        span: fields of `SPAN` but `keys`, which follow from the messages.
+    """
     if span.get("trace_id") is None or unit_.get("problem") == UNREADABLE:
         return unit_
     keys = message_keys(unit_["messages"]) if unit_["messages"] else None
@@ -77,15 +82,21 @@ def in_trace(unit_: Unit, span: dict[str, Any]) -> Unit:
 
 
 def outcome(reward: object = None, feedback: object = None, verdict: object = None) -> dict[str, Any] | None:
-    """Build an outcome, or None where nothing was said."""
-    said = {"reward": number(reward), "feedback": scalar_text(feedback), "verdict": scalar_text(verdict)}
-    return said if any(v is not None for v in said.values()) else None
+    """Build an outcome, or None where a record tells none.
+
+    Args:
+        reward: a number; anything else counts as absent.
+        feedback: what a user or a judge wrote.
+        verdict: the word of a check, such as `error`.
+    """
+    fields = {"reward": _number(reward), "feedback": scalar_text(feedback), "verdict": scalar_text(verdict)}
+    return fields if any(v is not None for v in fields.values()) else None
 
 
 def provenance(**fields: object) -> dict[str, Any] | None:
     """Build a provenance from the struct's fields, or None where all are absent or of no use."""
     made: dict[str, Any] = {k: scalar_text(fields[k]) for k in PROVENANCE_TEXT if fields.get(k) not in (None, "")}
-    made |= {k: n for k in ("temperature", "top_p") if (n := number(fields.get(k))) is not None}
+    made |= {k: n for k in ("temperature", "top_p") if (n := _number(fields.get(k))) is not None}
     seed, parents = fields.get("seed"), fields.get("parent_ids")
     if isinstance(seed, int) and not isinstance(seed, bool) and abs(seed) < 2**63:
         made["seed"] = seed
@@ -94,7 +105,7 @@ def provenance(**fields: object) -> dict[str, Any] | None:
     return made or None
 
 
-def number(value: object) -> float | None:
+def _number(value: object) -> float | None:
     """Return a JSON number as a double; anything else, and what no double holds, is None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -110,10 +121,10 @@ def message_keys(messages: list[Message]) -> list[str]:
     A later span repeats what an earlier one said, often without its reasoning and ids, with `""` for no content, or
     with the arguments written otherwise; the key sees none of these.
     """
-    return [H(m["role"], m["content"] or "", m.get("content_parts") or "", *call_keys(m)) for m in messages]
+    return [H(m["role"], m["content"] or "", m.get("content_parts") or "", *_call_keys(m)) for m in messages]
 
 
-def call_keys(turn: Message) -> list[str]:
+def _call_keys(turn: Message) -> list[str]:
     """Return name and arguments of a turn's calls, the arguments' keys sorted."""
     calls = turn.get("tool_calls") or []
     return [str(text) for c in calls for text in (c["name"], json.dumps(loaded(c["arguments"]), sort_keys=True))]

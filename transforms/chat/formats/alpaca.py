@@ -24,6 +24,11 @@ def units(record: object) -> list[Unit]:
 
 
 def asked(instruction: str, record: dict[str, object]) -> str:
-    """Join an instruction and its input."""
+    """Join an instruction and its input, an empty line between.
+
+    Args:
+        instruction: the task.
+        record: the row, which may hold an `input`.
+    """
     given = record.get("input")
     return "\n\n".join(part for part in (instruction, given) if isinstance(part, str) and part)

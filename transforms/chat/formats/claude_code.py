@@ -22,18 +22,18 @@ def units(record: object) -> list[Unit]:
     """Read one line."""
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
-    span, kind, inner = line_span(record), record.get("type"), record.get("message")
+    span, kind, inner = _line_span(record), record.get("type"), record.get("message")
     if kind not in ("user", "assistant"):
         if kind not in NOTES:
             raise UnreadableShape(f"type {kind!r}")
         return [in_trace(unit(None, problem=NO_CHAT), span)]
     if not isinstance(inner, dict) or "content" not in inner:
         raise UnreadableShape("no message with content")
-    said = unit(turns(inner, kind), created_at=span["started_at"], provenance=sampled(inner))
-    return [in_trace(said, {**span, "operation": "turn"})]
+    turn = unit(turns(inner, kind), created_at=span["started_at"], provenance=sampled(inner))
+    return [in_trace(turn, {**span, "operation": "turn"})]
 
 
-def line_span(record: Mapping[str, Any]) -> dict[str, Any]:
+def _line_span(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return where a line belongs."""
     when = time(record.get("timestamp"))
     session, uuid, inner = record.get("sessionId"), record.get("uuid"), record.get("message")

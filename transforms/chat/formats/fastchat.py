@@ -18,11 +18,11 @@ def units(record: object) -> list[Unit]:
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     if isinstance(record.get("turns"), list):
-        return [unit(texts("user", record["turns"]))]
+        return [unit(_texts("user", record["turns"]))]
     if isinstance(record.get("choices"), list) and record["choices"]:
         made = provenance(generator_model=record.get("model_id"), prompt_id=record.get("question_id"))
         when = time(record.get("tstamp"))
-        return [unit(choice_turns(choice), created_at=when, provenance=made) for choice in record["choices"]]
+        return [unit(_choice_turns(choice), created_at=when, provenance=made) for choice in record["choices"]]
     prompt, system = record.get("prompt_template"), record.get("system_prompt")
     if not isinstance(prompt, str):
         raise UnreadableShape("no 'turns', 'choices' or 'prompt_template'")
@@ -31,14 +31,14 @@ def units(record: object) -> list[Unit]:
     ]
 
 
-def choice_turns(choice: object) -> list[Message]:
+def _choice_turns(choice: object) -> list[Message]:
     """Read the turns of one answer."""
     if not isinstance(choice, dict) or not isinstance(choice.get("turns"), list):
         raise UnreadableShape("a choice has no turns")
-    return texts("assistant", choice["turns"])
+    return _texts("assistant", choice["turns"])
 
 
-def texts(role: str, values: list[Any]) -> list[Message]:
+def _texts(role: str, values: list[Any]) -> list[Message]:
     """Build one message per text."""
     if not values or not all(isinstance(v, str) for v in values):
         raise UnreadableShape("turns are not texts")

@@ -20,13 +20,13 @@ def units(record: object) -> list[Unit]:
     """Read one pair."""
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
-    return [pair(record, [], dialogue(record.get("chosen")), dialogue(record.get("rejected")))]
+    return [pair(record, [], _dialogue(record.get("chosen")), _dialogue(record.get("rejected")))]
 
 
-def dialogue(text: object) -> list[Message]:
+def _dialogue(text: object) -> list[Message]:
     """Split one dialogue into turns.
 
-    >>> [(m["role"], m["content"]) for m in dialogue("\\n\\nHuman: hi\\n\\nAssistant: hello")]
+    >>> [(m["role"], m["content"]) for m in _dialogue("\\n\\nHuman: hi\\n\\nAssistant: hello")]
     [('user', 'hi'), ('assistant', 'hello')]
     """
     if not isinstance(text, str):

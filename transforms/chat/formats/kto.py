@@ -20,7 +20,7 @@ def units(record: object) -> list[Unit]:
     """Read one labelled chat."""
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
-    verdict = label(record)
+    verdict = _label(record)
     if verdict is None:
         raise UnreadableShape("no label that says true or false")
     if isinstance(record.get("messages"), list):
@@ -33,7 +33,7 @@ def units(record: object) -> list[Unit]:
     return [{**facts, **{k: v for k, v in unit.items() if v is not None}, "label": verdict} for unit in read]
 
 
-def label(record: Mapping[str, Any]) -> bool | None:
+def _label(record: Mapping[str, Any]) -> bool | None:
     """Return the verdict, or None where there is none; 1 and 0 are verdicts too."""
     value = next((record[key] for key in LABEL_KEYS if key in record), None)
     return LABELS.get(value) if isinstance(value, bool | int | str) else None

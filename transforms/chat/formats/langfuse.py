@@ -27,28 +27,30 @@ def units(record: object) -> list[Unit]:
     listed = record.get("observations", trace.get("observations"))
     if not isinstance(listed, list):
         raise UnreadableShape("no list 'observations'")
-    observations = sorted((o for o in listed if isinstance(o, dict)), key=started)
+    observations = sorted((o for o in listed if isinstance(o, dict)), key=_started)
     calls = (
-        said(observations, "GENERATION") or said(observations, "AGENT") or said([{**trace, "type": "TRACE"}], "TRACE")
+        _calls_of_type(observations, "GENERATION")
+        or _calls_of_type(observations, "AGENT")
+        or _calls_of_type([{**trace, "type": "TRACE"}], "TRACE")
     )
-    facts = {"outcome": scored(record, trace), "created_at": created(trace)}
-    found = [unit(turns, **facts, **call_facts(turns, calls)) for turns in threads([turns for _, turns in calls])]
-    return found or [unit(None, problem=NO_CHAT, **facts)]
+    facts = {"outcome": _scored(record, trace), "created_at": created(trace)}
+    chats = [unit(turns, **facts, **_call_facts(turns, calls)) for turns in threads([turns for _, turns in calls])]
+    return chats or [unit(None, problem=NO_CHAT, **facts)]
 
 
-def started(observation: Mapping[str, Any]) -> tuple[str, str]:
+def _started(observation: Mapping[str, Any]) -> tuple[str, str]:
     """Order observations by their start, then id."""
     when = time(observation.get("startTime", observation.get("start_time")))
     return when.isoformat() if when else "", str(observation.get("id"))
 
 
-def said(observations: list[dict[str, Any]], kind: str) -> list[Call]:
+def _calls_of_type(observations: list[dict[str, Any]], kind: str) -> list[Call]:
     """Return the observations of a type that hold messages, with them."""
-    of_kind = [(o, whole_call(o)) for o in observations if o.get("type") == kind]
+    of_kind = [(o, _whole_call(o)) for o in observations if o.get("type") == kind]
     return [(o, turns) for o, turns in of_kind if turns]
 
 
-def whole_call(observation: Mapping[str, Any]) -> list[Message]:
+def _whole_call(observation: Mapping[str, Any]) -> list[Message]:
     """Return what was given and answered; OpenAI's responses repeat the instructions that the request left out."""
     asked, answered = observed(observation, "input"), observed(observation, "output")
     output = parsed(observation.get("output"))
@@ -67,26 +69,26 @@ def observed(observation: Mapping[str, Any], side: str) -> list[Message]:
         return []
 
 
-def call_facts(turns: list[Message], calls: list[Call]) -> dict[str, Any]:
+def _call_facts(turns: list[Message], calls: list[Call]) -> dict[str, Any]:
     """Return the tools and the model of a conversation: those of the last call that shares its first message."""
     first = message_keys(turns[:1])
     own = [o for o, t in calls if message_keys(t[:1]) == first] or [o for o, _ in calls]
     metadata = [parsed(o.get("metadata")) for o in own]
     tools = (tools_text(parsed(o.get("input")), m, parsed(o.get("output"))) for o, m in zip(own, metadata, strict=True))
-    models = [{"model": o.get("model"), **parameters(o)} for o in reversed(own)]
+    models = [{"model": o.get("model"), **_parameters(o)} for o in reversed(own)]
     return {"tools": next((t for t in tools if t), None), "provenance": sampled(*models)}
 
 
-def parameters(observation: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a generation's sampling parameters; Langfuse may write them as text."""
     given_ = parsed(observation.get("modelParameters", observation.get("model_parameters")))
     named = (
-        {k: parsed_number(given_.get(k)) for k in ("temperature", "top_p", "seed")} if isinstance(given_, dict) else {}
+        {k: _parsed_number(given_.get(k)) for k in ("temperature", "top_p", "seed")} if isinstance(given_, dict) else {}
     )
     return {k: v for k, v in named.items() if v is not None}
 
 
-def parsed_number(value: object) -> object:
+def _parsed_number(value: object) -> object:
     """Return a number that may stand as text."""
     if not isinstance(value, str):
         return value
@@ -96,7 +98,7 @@ def parsed_number(value: object) -> object:
         return None
 
 
-def scored(record: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any] | None:
+def _scored(record: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the outcome that a trace's scores say."""
     scores = trace.get("scores", record.get("scores"))
     reward = feedback = None

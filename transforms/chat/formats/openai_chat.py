@@ -49,13 +49,13 @@ def chat(record: Mapping[str, Any], turns: list[Message]) -> Unit:
 
 def created(*records: object) -> Any:
     """Return the first time written in some records, None where there is none."""
-    found = (time(r.get(key)) for r in records if isinstance(r, dict) for key in CREATED)
-    return next((t for t in found if t is not None), None)
+    times = (time(r.get(key)) for r in records if isinstance(r, dict) for key in CREATED)
+    return next((t for t in times if t is not None), None)
 
 
 def sampled(*records: object) -> dict[str, Any] | None:
     """Return the model and the sampling parameters that the first of some records names."""
     texts = [r for r in records if isinstance(r, dict)]
     model = next((r["model"] for r in texts if isinstance(r.get("model"), str)), None)
-    said = {k: next((r[k] for r in texts if r.get(k) is not None), None) for k in ("temperature", "top_p", "seed")}
-    return provenance(generator_model=model, **said)
+    sampling = {k: next((r[k] for r in texts if r.get(k) is not None), None) for k in ("temperature", "top_p", "seed")}
+    return provenance(generator_model=model, **sampling)

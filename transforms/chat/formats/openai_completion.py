@@ -31,7 +31,7 @@ def units(record: object) -> list[Unit]:
         raise UnreadableShape("no object")
     if record.get("object") == CHUNK_OBJECT:
         raise UnreadableShape("one chunk of a stream is no answer")
-    request, response = exchange(record)
+    request, response = _exchange(record)
     before = given(request) if request is not None else []
     failed = (
         isinstance(response, dict) and response.get("error") is not None and not any(k in response for k in ANSWERS)
@@ -50,16 +50,16 @@ def units(record: object) -> list[Unit]:
     return [unit([*before, *answer], **facts) for answer in after or [[]]]
 
 
-def exchange(record: Mapping[str, Any]) -> tuple[object, object]:
+def _exchange(record: Mapping[str, Any]) -> tuple[object, object]:
     """Return a record's request and response, None for the one that it lacks."""
-    request = body(first(record, REQUEST))
-    response = body(first(record, RESPONSE))
+    request = _body(_first(record, REQUEST))
+    response = _body(_first(record, RESPONSE))
     if "body" in record:
         if request is None and any(k in record for k in HTTP_REQUEST_KEYS):
-            request = body(record)
+            request = _body(record)
         elif response is None:
-            response = body(record)
-    if request is None and any(k in record for k in ASKS) and not is_response(record):
+            response = _body(record)
+    if request is None and any(k in record for k in ASKS) and not _is_response(record):
         request = record
     if (
         response is None
@@ -68,23 +68,23 @@ def exchange(record: Mapping[str, Any]) -> tuple[object, object]:
     ):
         response = record
     if request is None and response is None:
-        if not is_response(record) and not isinstance(record.get("content"), list | str):
+        if not _is_response(record) and not isinstance(record.get("content"), list | str):
             raise UnreadableShape("neither request nor response")
         response = record
     return request, response
 
 
-def is_response(record: Mapping[str, Any]) -> bool:
+def _is_response(record: Mapping[str, Any]) -> bool:
     """Say whether an object is a response by its own word; those of OpenAI's responses hold an `input` at times."""
     return record.get("object") == "response" or record.get("type") == "message"
 
 
-def first(record: Mapping[str, Any], keys: tuple[str, ...]) -> object:
+def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> object:
     """Return the value of the first of some keys that is there."""
     return next((record[k] for k in keys if record.get(k) is not None), None)
 
 
-def body(value: object) -> object:
+def _body(value: object) -> object:
     """Return the body inside a recorded HTTP message, parsed: JSON, the sum of a stream, or the text."""
     value = parsed(value)
     while isinstance(value, dict) and any(k in value for k in ("body", "string")) and "role" not in value:

@@ -29,8 +29,8 @@ def units(record: object) -> list[Unit]:
     keys = next((keys for keys in SIDE_KEYS if all(key in record for key in keys)), None)
     if keys is None:
         raise UnreadableShape("no keys 'chosen' and 'rejected'")
-    chosen, rejected = (side(record[key], key) for key in keys)
-    return [pair(record, asked_turns(record), chosen, rejected)]
+    chosen, rejected = (_side(record[key], key) for key in keys)
+    return [pair(record, _asked_turns(record), chosen, rejected)]
 
 
 def pair(record: Mapping[str, Any], prompt: list[Message], chosen: list[Message], rejected: list[Message]) -> Unit:
@@ -41,36 +41,39 @@ def pair(record: Mapping[str, Any], prompt: list[Message], chosen: list[Message]
         prompt: turns that stand apart from the sides; may be empty.
         chosen: the preferred side.
         rejected: the other side.
+
+    Raises:
+        UnreadableShape: there is no prompt, neither apart from the sides nor at their beginning.
     """
     shared = 0
     for preferred, other in zip(chosen[:-1], rejected[:-1], strict=False):
-        if with_null_weight(preferred) != with_null_weight(other):
+        if _with_null_weight(preferred) != _with_null_weight(other):
             break
         shared += 1
     common = chosen[:shared]
-    whole = common if starts_with(common, prompt) else [*prompt, *common]
+    whole = common if _starts_with(common, prompt) else [*prompt, *common]
     if not whole:
         raise UnreadableShape("a pair without a prompt")
     tools = tools_text(record)
     return unit(whole, chosen=chosen[shared:], rejected=rejected[shared:], tools=tools, **row_facts(record))
 
 
-def starts_with(common: list[Message], prompt: list[Message]) -> bool:
+def _starts_with(common: list[Message], prompt: list[Message]) -> bool:
     """Say whether the sides repeat the prompt, with or without a system turn before it."""
     if not common:
         return False
     bare = [m for m in common if m["role"] != "system"]
-    wanted = [with_null_weight(m) for m in prompt if m["role"] != "system"]
+    wanted = [_with_null_weight(m) for m in prompt if m["role"] != "system"]
     same_system = len(bare) < len(common) or len(wanted) == len(prompt)
-    return same_system and [with_null_weight(m) for m in bare[: len(wanted)]] == wanted
+    return same_system and [_with_null_weight(m) for m in bare[: len(wanted)]] == wanted
 
 
-def with_null_weight(turn: Message) -> Message:
+def _with_null_weight(turn: Message) -> Message:
     """Return a turn as it is compared: its weight, which differs between prompt and answer, is null."""
     return {**turn, "weight": None}
 
 
-def side(value: object, key: str) -> list[Message]:
+def _side(value: object, key: str) -> list[Message]:
     """Read one side: a text, a turn or a list of turns."""
     if isinstance(value, str):
         return [message("assistant", value)]
@@ -80,7 +83,7 @@ def side(value: object, key: str) -> list[Message]:
     return [m for turn in turns for m in sharegpt_turn(turn)]
 
 
-def asked_turns(record: Mapping[str, Any]) -> list[Message]:
+def _asked_turns(record: Mapping[str, Any]) -> list[Message]:
     """Read the prompt that stands apart from the sides; empty when there is none."""
     turns = next((record[key] for key in CONVERSATIONS if isinstance(record.get(key), list)), None)
     if turns is not None:

@@ -23,29 +23,29 @@ def units(record: object) -> list[Unit]:
     """Read one row."""
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
-    turns = [*prompt_turns(record), *completion_turns(record)]
+    turns = [*_prompt_turns(record), *_completion_turns(record)]
     return [unit(turns, tools=tools_text(record), **row_facts(record))]
 
 
-def prompt_turns(record: Mapping[str, Any]) -> list[Message]:
+def _prompt_turns(record: Mapping[str, Any]) -> list[Message]:
     """Return the turns that ask."""
-    prompt = texts_or_turns(record, PROMPT_KEYS)
+    prompt = _texts_or_turns(record, PROMPT_KEYS)
     if isinstance(prompt, str):
         return [*system_message(record), *history_messages(record), message("user", prompt)]
     return [*system_message(record), *all_turns(prompt)]
 
 
-def completion_turns(record: Mapping[str, Any]) -> list[Message]:
+def _completion_turns(record: Mapping[str, Any]) -> list[Message]:
     """Return the turns that answer."""
-    completion = texts_or_turns(record, COMPLETION_KEYS)
+    completion = _texts_or_turns(record, COMPLETION_KEYS)
     if isinstance(completion, str):
         return [message("assistant", completion.removesuffix(END))]
     return all_turns(completion, "assistant")
 
 
-def texts_or_turns(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | list[Any]:
+def _texts_or_turns(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | list[Any]:
     """Return the first text or list of turns under any of the keys."""
-    found = next((record[key] for key in keys if isinstance(record.get(key), str | list) and record[key] != []), None)
-    if found is None:
+    value = next((record[key] for key in keys if isinstance(record.get(key), str | list) and record[key] != []), None)
+    if value is None:
         raise UnreadableShape(f"no text under {', '.join(keys)}")
-    return found
+    return value

@@ -19,10 +19,10 @@ def units(record: object) -> list[Unit]:
     """Read one conversation."""
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
-    found = next((record[k] for k in CONVERSATION_KEYS if isinstance(record.get(k), list)), None)
-    if found is None:
+    conversation = next((record[k] for k in CONVERSATION_KEYS if isinstance(record.get(k), list)), None)
+    if conversation is None:
         raise UnreadableShape("no list 'conversations'")
-    return [chat(record, [m for turn in found for m in sharegpt_turn(turn)])]
+    return [chat(record, [m for turn in conversation for m in sharegpt_turn(turn)])]
 
 
 def sharegpt_turn(turn: object) -> list[Message]:
@@ -30,9 +30,9 @@ def sharegpt_turn(turn: object) -> list[Message]:
     if not isinstance(turn, dict) or "from" not in turn:
         return turns(turn)
     calls = loaded(turn.get("value")) if turn["from"] == "function_call" else None
-    found: list[Any] = calls if isinstance(calls, list) else [calls]
-    if calls and all(isinstance(c, dict) and ("name" in c or "function" in c) for c in found):
-        return [message("assistant", None, tool_calls=[block_call(c) for c in found])]
+    written: list[Any] = calls if isinstance(calls, list) else [calls]
+    if calls and all(isinstance(c, dict) and ("name" in c or "function" in c) for c in written):
+        return [message("assistant", None, tool_calls=[block_call(c) for c in written])]
     role, value = role_of(turn), turn.get("value")
     if role is None or "value" not in turn:
         return turns(turn)

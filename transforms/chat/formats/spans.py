@@ -31,19 +31,19 @@ def units(record: object) -> list[Unit]:
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     attributes = flat_attributes(record)
-    operation = operation_of(attributes)
+    operation = _operation_of(attributes)
     span = {**span_ids(record), "operation": operation}
     if operation == "other":
         return [in_trace(unit(None, problem=NO_CHAT), span)]
-    asked, answered = call_of(attributes, span_events(record))
+    asked, answered = _call_of(attributes, span_events(record))
     turns = [*asked, *answered]
     if not turns:
         return [in_trace(unit(None, problem=NO_CHAT), span)]
-    said = unit(turns, tools=span_tools(attributes), created_at=span["started_at"], provenance=span_model(attributes))
-    return [in_trace(said, span)]
+    call = unit(turns, tools=_span_tools(attributes), created_at=span["started_at"], provenance=_span_model(attributes))
+    return [in_trace(call, span)]
 
 
-def operation_of(attributes: Attributes) -> str:
+def _operation_of(attributes: Attributes) -> str:
     """Say what a span did: `llm`, `agent` or `other`."""
     kind = attributes.get("openinference.span.kind", attributes.get("traceloop.span.kind"))
     name, vercel = attributes.get("gen_ai.operation.name"), attributes.get("ai.operationId")
@@ -53,23 +53,23 @@ def operation_of(attributes: Attributes) -> str:
         return "llm" if VERCEL.match(vercel) else "other"
     if name is not None:
         return "llm" if name in LLM_OPERATIONS else "agent" if name in ("invoke_agent", "create_agent") else "other"
-    said = any(
+    has_messages = any(
         k.startswith(("gen_ai.prompt", "gen_ai.input.messages", "llm.input_messages", "llm.prompts"))
         for k in attributes
     )
-    return "llm" if said or attributes.get("llm.request.type") in LLM_OPERATIONS else "other"
+    return "llm" if has_messages or attributes.get("llm.request.type") in LLM_OPERATIONS else "other"
 
 
-def call_of(attributes: Attributes, events: Sequence[tuple[str, Attributes]]) -> Read:
+def _call_of(attributes: Attributes, events: Sequence[tuple[str, Attributes]]) -> Read:
     """Return what a span's model was given and what it answered, by the first convention that says anything."""
     readers: tuple[Callable[[], Read], ...] = (
-        lambda: openinference(attributes),
-        lambda: gen_ai_messages(attributes),
-        lambda: indexed(attributes),
-        lambda: gen_ai_texts(attributes),
-        lambda: from_events(events),
-        lambda: vercel(attributes),
-        lambda: (given(attributes.get("input.value")), first_answer(attributes.get("output.value"))),
+        lambda: _openinference(attributes),
+        lambda: _gen_ai_messages(attributes),
+        lambda: _indexed(attributes),
+        lambda: _gen_ai_texts(attributes),
+        lambda: _from_events(events),
+        lambda: _vercel(attributes),
+        lambda: (given(attributes.get("input.value")), _first_answer(attributes.get("output.value"))),
     )
     best: Read = ([], [])
     for read in readers:
@@ -83,25 +83,25 @@ def call_of(attributes: Attributes, events: Sequence[tuple[str, Attributes]]) ->
     return best
 
 
-def first_answer(value: object) -> list[Message]:
+def _first_answer(value: object) -> list[Message]:
     """Return the messages of an answer; of several choices all, since a span has one conversation."""
     return [m for answer in answers(value) for m in answer]
 
 
-def openinference(attributes: Attributes) -> Read:
+def _openinference(attributes: Attributes) -> Read:
     """Read `llm.input_messages` and `llm.output_messages`."""
-    asked = [t for row in rows(attributes, "llm.input_messages") for t in all_turns(openinference_turn(row))]
-    answered = [t for row in rows(attributes, "llm.output_messages") for t in all_turns(openinference_turn(row))]
+    asked = [t for row in rows(attributes, "llm.input_messages") for t in all_turns(_openinference_turn(row))]
+    answered = [t for row in rows(attributes, "llm.output_messages") for t in all_turns(_openinference_turn(row))]
     return asked, answered
 
 
-def openinference_turn(row: Attributes) -> dict[str, Any]:
+def _openinference_turn(row: Attributes) -> dict[str, Any]:
     """Turn the attributes of one message into a turn of the usual dialect."""
     turn = {k.removeprefix("message."): v for k, v in row.items() if k.count(".") == 1}
     parts = [{k.removeprefix("message_content."): v for k, v in part.items()} for part in rows(row, "message.contents")]
     calls = [call.get("tool_call.function.name") is not None and call for call in rows(row, "message.tool_calls")]
     if parts:
-        turn["content"] = [part_block(p) for p in parts]
+        turn["content"] = [_part_block(p) for p in parts]
     turn["tool_calls"] = [
         {
             "id": c.get("tool_call.id"),
@@ -121,39 +121,39 @@ def openinference_turn(row: Attributes) -> dict[str, Any]:
     return turn
 
 
-def part_block(part: Attributes) -> dict[str, Any]:
+def _part_block(part: Attributes) -> dict[str, Any]:
     """Return a content part as a block; an image's address lies deeper."""
     if isinstance(part.get("text"), str) and part.get("type", "text") == "text":
         return {"type": "text", "text": part["text"]}
     return {"type": str(part.get("type", "part")), **part}
 
 
-def gen_ai_messages(attributes: Attributes) -> Read:
+def _gen_ai_messages(attributes: Attributes) -> Read:
     """Read `gen_ai.system_instructions`, `gen_ai.input.messages` and `gen_ai.output.messages`."""
     system = attributes.get("gen_ai.system_instructions")
     asked = given(attributes.get("gen_ai.input.messages"))
     if system and not (asked and asked[0]["role"] == "system"):
-        asked = [*system_turns({"system": instructions(parsed(system))}), *asked]
-    return asked, first_answer(attributes.get("gen_ai.output.messages"))
+        asked = [*system_turns({"system": _instructions(parsed(system))}), *asked]
+    return asked, _first_answer(attributes.get("gen_ai.output.messages"))
 
 
-def instructions(value: object) -> object:
+def _instructions(value: object) -> object:
     """Return system instructions, a list of parts, as texts."""
     if not isinstance(value, list):
         return value
     return [p.get("content", p.get("text")) if isinstance(p, dict) else p for p in value]
 
 
-def indexed(attributes: Attributes) -> Read:
+def _indexed(attributes: Attributes) -> Read:
     """Read OpenLLMetry's `gen_ai.prompt.0.role` and its kin."""
     sides = []
     for names in (("gen_ai.prompt", "llm.prompts"), ("gen_ai.completion", "llm.completions")):
-        turns = [indexed_turn(row) for name in names for row in rows(attributes, name)]
+        turns = [_indexed_turn(row) for name in names for row in rows(attributes, name)]
         sides.append([m for t in turns for m in all_turns(t, "assistant" if names[0].endswith("completion") else None)])
     return sides[0], sides[1]
 
 
-def indexed_turn(row: Attributes) -> dict[str, Any]:
+def _indexed_turn(row: Attributes) -> dict[str, Any]:
     """Turn the attributes of one prompt or completion into a turn; content may be the JSON of parts."""
     calls = [dict(c) for c in rows(row, "tool_calls")]
     turn = {k: v for k, v in row.items() if "." not in k}
@@ -163,12 +163,12 @@ def indexed_turn(row: Attributes) -> dict[str, Any]:
     return {**turn, **({"tool_calls": calls} if calls else {})}
 
 
-def gen_ai_texts(attributes: Attributes) -> Read:
+def _gen_ai_texts(attributes: Attributes) -> Read:
     """Read the deprecated `gen_ai.prompt` and `gen_ai.completion`, JSON or text."""
-    return given(attributes.get("gen_ai.prompt")), first_answer(attributes.get("gen_ai.completion"))
+    return given(attributes.get("gen_ai.prompt")), _first_answer(attributes.get("gen_ai.completion"))
 
 
-def from_events(events: Sequence[tuple[str, Attributes]]) -> Read:
+def _from_events(events: Sequence[tuple[str, Attributes]]) -> Read:
     """Read the messages that the conventions before 1.37 keep in events, and the one event of those since."""
     asked: list[Message] = []
     answered: list[Message] = []
@@ -186,13 +186,13 @@ def from_events(events: Sequence[tuple[str, Attributes]]) -> Read:
             "gen_ai.content.completion",
             "gen_ai.client.inference.operation.details",
         ):
-            more = [read(fields) for read in (gen_ai_messages, gen_ai_texts)]
+            more = [read(fields) for read in (_gen_ai_messages, _gen_ai_texts)]
             asked += [m for side, _ in more for m in side]
             answered += [m for _, side in more for m in side]
     return asked, answered
 
 
-def vercel(attributes: Attributes) -> Read:
+def _vercel(attributes: Attributes) -> Read:
     """Read the Vercel AI SDK's `ai.prompt.messages` or `ai.prompt`, and its response."""
     asked = given(attributes.get("ai.prompt.messages") or attributes.get("ai.prompt"))
     text = attributes.get("ai.response.text")
@@ -202,27 +202,27 @@ def vercel(attributes: Attributes) -> Read:
         "reasoning": attributes.get("ai.response.reasoning"),
         "tool_calls": parsed(attributes.get("ai.response.toolCalls")),
     }
-    said = {k: v for k, v in turn.items() if v is not None}
-    return asked, all_turns(said) if len(said) > 1 else []
+    answer = {k: v for k, v in turn.items() if v is not None}
+    return asked, all_turns(answer) if len(answer) > 1 else []
 
 
-def span_tools(attributes: Attributes) -> str | None:
+def _span_tools(attributes: Attributes) -> str | None:
     """Return the tool schemas that a span names."""
     for key in ("gen_ai.tool.definitions", "gen_ai.request.tools", "ai.prompt.tools"):
         if text := tools_text({"tools": attributes.get(key)}):
             return text
     named = [row.get("tool.json_schema", row.get("json_schema")) for row in rows(attributes, "llm.tools")]
-    if found := [parsed(t) for t in named if t is not None]:
-        return json_text(found)
+    if schemas := [parsed(t) for t in named if t is not None]:
+        return json_text(schemas)
     functions = [dict(row) for row in rows(attributes, "llm.request.functions")]
     if functions:
         return json_text([{**f, "parameters": parsed(f.get("parameters"))} for f in functions])
     return tools_text(attributes.get("llm.invocation_parameters"), attributes.get("input.value"))
 
 
-def span_model(attributes: Attributes) -> dict[str, Any] | None:
+def _span_model(attributes: Attributes) -> dict[str, Any] | None:
     """Return model and sampling parameters."""
     models = ("gen_ai.response.model", "llm.model_name", "ai.response.model", "gen_ai.request.model", "ai.model.id")
     model = next((attributes[k] for k in models if isinstance(attributes.get(k), str)), None)
-    said = {k: attributes.get(f"gen_ai.request.{k}") for k in ("temperature", "top_p", "seed")}
-    return sampled({"model": model, **said}, parsed(attributes.get("llm.invocation_parameters")))
+    sampling = {k: attributes.get(f"gen_ai.request.{k}") for k in ("temperature", "top_p", "seed")}
+    return sampled({"model": model, **sampling}, parsed(attributes.get("llm.invocation_parameters")))

@@ -20,23 +20,23 @@ def units(record: object) -> list[Unit]:
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     info = record.get("reward_info")
-    said: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "created_at": created(record),
         "outcome": outcome(info.get("reward") if isinstance(info, dict) else None),
         "provenance": sampled(record),
     }
     if isinstance(record.get("messages"), list) and record["messages"]:
-        return [unit([m for raw in record["messages"] for m in tau2_turn(raw)], **said)]
+        return [unit([m for raw in record["messages"] for m in _tau2_turn(raw)], **facts)]
     if not isinstance(record.get("ticks"), list):
         raise UnreadableShape("neither 'messages' nor 'ticks'")
-    spoken = [m for tick in record["ticks"] for m in tick_turns(tick)]
-    return [unit(spoken, **said) if spoken else unit(None, problem=NO_CHAT, **said)]
+    spoken = [m for tick in record["ticks"] for m in _tick_turns(tick)]
+    return [unit(spoken, **facts) if spoken else unit(None, problem=NO_CHAT, **facts)]
 
 
-def tau2_turn(raw: object) -> list[Message]:
+def _tau2_turn(raw: object) -> list[Message]:
     """Read one message; several tool results may stand in one."""
     if isinstance(raw, dict) and isinstance(raw.get("tool_messages"), list):
-        return [m for inner in raw["tool_messages"] for m in tau2_turn(inner)]
+        return [m for inner in raw["tool_messages"] for m in _tau2_turn(inner)]
     read = turns(raw)
     if isinstance(raw, dict) and read[0]["role"] == "tool":
         named = {"tool_call_id": raw.get("id"), "name": "user" if raw.get("requestor") == "user" else None}
@@ -44,7 +44,7 @@ def tau2_turn(raw: object) -> list[Message]:
     return read
 
 
-def tick_turns(tick: object) -> list[Message]:
+def _tick_turns(tick: object) -> list[Message]:
     """Return what was said in one tick of a voice run."""
     chunks = [tick.get(k) for k in ("user_chunk", "agent_chunk")] if isinstance(tick, dict) else []
     return [m for c in chunks if isinstance(c, dict) and (c.get("content") or c.get("tool_calls")) for m in turns(c)]
