@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from transforms.text.words import WORD, Column, Words, characters, next_word
+from transforms.text.words import SOURCE, WORD, Column, Words, characters, next_word
 
 Codes = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -293,62 +293,71 @@ def _look_up(  # type: ignore[no-untyped-def]
     return count
 
 
-@numba.njit(nogil=True, cache=True, _nrt=False)
-def _scan(  # type: ignore[no-untyped-def]
-    data, offsets, small, folds, powers, begin, full, prefix,
-    ring, weights, codes, firsts, stops, codes_2, firsts_2, stops_2, likely,
-    bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words,
-    bitmap_2, keys_2, values_2, bitmap_shift_2, key_shift_2, starts_2, lengths_2, words_2,
-    texts, places, numbers, texts_2, places_2, numbers_2, whole,
-):  # fmt: skip
-    """Scan texts from `begin` on while there is room; returns (text to go on with, matches, matches of prefixes).
+def _compiled(tokeniser: int):  # type: ignore[no-untyped-def]
+    """Return the scan, compiled anew when the tokeniser that it inlines has changed."""
 
-    Names that end in _2 are those of the prefixes. A text for whose matches there is no room is begun again.
-    """
-    count = count_2 = np.int64(0)
-    for text in range(begin, len(offsets) - 1):
-        before, before_2 = count, count_2
-        pos = np.uint64(offsets[text])
-        end = np.uint64(offsets[text + 1])
-        at = first = first_2 = weight_in = weight_in_2 = pending = pending_2 = np.int64(0)
-        total = total_2 = every = np.uint64(0)
-        weight = WORD
-        while weight != 0:
-            pos, _, _, code, weight, _ = next_word(data, pos, end, small, folds)
-            if weight != 0:
-                ring[at & _MASK] = code
-                weights[at & _MASK] = weight
-                at += 1
-                every = every * _BASE + code
-                total = total * _BASE + code
-                weight_in += weight
-                while weight_in >= full:
-                    codes[pending], firsts[pending], stops[pending] = total, first, at
-                    pending += 1
-                    total -= ring[first & _MASK] * powers[at - 1 - first]
-                    weight_in -= weights[first & _MASK]
-                    first += 1
-                total_2 = total_2 * _BASE + code
-                weight_in_2 += weight
-                while weight_in_2 >= prefix:
-                    codes_2[pending_2], firsts_2[pending_2], stops_2[pending_2] = total_2, first_2, at
-                    pending_2 += 1
-                    total_2 -= ring[first_2 & _MASK] * powers[at - 1 - first_2]
-                    weight_in_2 -= weights[first_2 & _MASK]
-                    first_2 += 1
-            if weight == 0 or pending >= _BLOCK or pending_2 >= _BLOCK:
-                count = _look_up(
-                    text, codes, firsts, stops, pending, likely, ring,
-                    bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words,
-                    texts, places, numbers, count,
-                )  # fmt: skip
-                count_2 = _look_up(
-                    text, codes_2, firsts_2, stops_2, pending_2, likely, ring,
-                    bitmap_2, keys_2, values_2, bitmap_shift_2, key_shift_2, starts_2, lengths_2, words_2,
-                    texts_2, places_2, numbers_2, count_2,
-                )  # fmt: skip
-                pending = pending_2 = np.int64(0)
-                if count < 0 or count_2 < 0:
-                    return text, before, before_2
-        whole[text] = every
-    return len(offsets) - 1, count, count_2
+    @numba.njit(nogil=True, cache=True, _nrt=False)
+    def scan_texts(  # type: ignore[no-untyped-def]
+        data, offsets, small, folds, powers, begin, full, prefix,
+        ring, weights, codes, firsts, stops, codes_2, firsts_2, stops_2, likely,
+        bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words,
+        bitmap_2, keys_2, values_2, bitmap_shift_2, key_shift_2, starts_2, lengths_2, words_2,
+        texts, places, numbers, texts_2, places_2, numbers_2, whole,
+    ):  # fmt: skip
+        """Scan texts from `begin` on while there is room; returns (text to go on with, matches, matches of prefixes).
+
+        Names that end in _2 are those of the prefixes. A text for whose matches there is no room is begun again.
+        """
+        tokeniser  # noqa: B018  # what a function closes over is in the key of numba's cache
+        count = count_2 = np.int64(0)
+        for text in range(begin, len(offsets) - 1):
+            before, before_2 = count, count_2
+            pos = np.uint64(offsets[text])
+            end = np.uint64(offsets[text + 1])
+            at = first = first_2 = weight_in = weight_in_2 = pending = pending_2 = np.int64(0)
+            total = total_2 = every = np.uint64(0)
+            weight = WORD
+            while weight != 0:
+                pos, _, _, code, weight, _ = next_word(data, pos, end, small, folds)
+                if weight != 0:
+                    ring[at & _MASK] = code
+                    weights[at & _MASK] = weight
+                    at += 1
+                    every = every * _BASE + code
+                    total = total * _BASE + code
+                    weight_in += weight
+                    while weight_in >= full:
+                        codes[pending], firsts[pending], stops[pending] = total, first, at
+                        pending += 1
+                        total -= ring[first & _MASK] * powers[at - 1 - first]
+                        weight_in -= weights[first & _MASK]
+                        first += 1
+                    total_2 = total_2 * _BASE + code
+                    weight_in_2 += weight
+                    while weight_in_2 >= prefix:
+                        codes_2[pending_2], firsts_2[pending_2], stops_2[pending_2] = total_2, first_2, at
+                        pending_2 += 1
+                        total_2 -= ring[first_2 & _MASK] * powers[at - 1 - first_2]
+                        weight_in_2 -= weights[first_2 & _MASK]
+                        first_2 += 1
+                if weight == 0 or pending >= _BLOCK or pending_2 >= _BLOCK:
+                    count = _look_up(
+                        text, codes, firsts, stops, pending, likely, ring,
+                        bitmap, keys, values, bitmap_shift, key_shift, starts, lengths, words,
+                        texts, places, numbers, count,
+                    )  # fmt: skip
+                    count_2 = _look_up(
+                        text, codes_2, firsts_2, stops_2, pending_2, likely, ring,
+                        bitmap_2, keys_2, values_2, bitmap_shift_2, key_shift_2, starts_2, lengths_2, words_2,
+                        texts_2, places_2, numbers_2, count_2,
+                    )  # fmt: skip
+                    pending = pending_2 = np.int64(0)
+                    if count < 0 or count_2 < 0:
+                        return text, before, before_2
+            whole[text] = every
+        return len(offsets) - 1, count, count_2
+
+    return scan_texts
+
+
+_scan = _compiled(SOURCE)

@@ -18,10 +18,12 @@ hold one, it is 128 against 105, 87 and 71.
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import re
 import sys
 import unicodedata
+import zlib
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
@@ -37,7 +39,12 @@ WORD = 6
 """Weight of an ordinary word, in sixths."""
 HALF, THIRD = 3, 2
 
-UNICODE = unicodedata.unidata_version
+SOURCE = zlib.crc32(inspect.getsource(sys.modules[__name__]).encode())
+"""A checksum of this module, for compiled functions elsewhere that inline `next_word`.
+
+numba's cache holds a function until its own file changes, whatever becomes of those that it inlines: without the
+checksum a scan would look with the old hashes in an index of new ones, and find nothing.
+"""
 
 _SPLIT, _SKIP, _MARK, _DIGIT, _LETTER, _HALF_LETTER, _THIRD_LETTER, _THIRD_MARK = range(8)
 _HALF_NAMES = ("CJK ", "IDEOGRAPHIC ", "HIRAGANA ", "KATAKANA", "HALFWIDTH KATAKANA", "HENTAIGANA ")

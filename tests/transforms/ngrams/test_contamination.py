@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +17,8 @@ from tests.effort import examples
 from tests.transforms.slow_words import slow_fold, slow_words
 from transforms.ngrams.contamination import INPUTS, ITEMS, RESULTS, compute, prepare
 from transforms.ngrams.contamination_index import MAX_ITEMS
+from transforms.ngrams.ngram_index import _scan
+from transforms.text import words as tokeniser
 
 Item = tuple[str, str, str, str]  # suite, item_id, part, text
 QUESTION = "A robe takes 2 bolts of blue fiber and half that much white fiber. How many bolts in total does it take?"
@@ -251,3 +255,9 @@ def test_nothing_asked_nothing_there_and_empty_texts() -> None:
 def test_a_suite_without_items_is_an_error_and_not_a_text_without_hits() -> None:
     with pytest.raises(InternalError, match="unknown"):
         found([("s", "i", "question", QUESTION)], ["a"], ["unknown"])
+
+
+def test_a_changed_tokeniser_is_a_changed_scan_in_numbas_cache() -> None:
+    # A scan from the cache that inlines the tokeniser of before finds nothing in an index of today's hashes.
+    closed_over = dict(zip(_scan.py_func.__code__.co_freevars, _scan.py_func.__closure__, strict=True))
+    assert closed_over["tokeniser"].cell_contents == zlib.crc32(Path(tokeniser.__file__).read_bytes())
