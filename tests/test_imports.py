@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
+from itertools import combinations, permutations, product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +21,9 @@ HEAVY = (
     *("transformers", "trl", "warcio"),
 )
 WAITS = (*HEAVY[:3], "great_expectations", "matplotlib", "peft", "sentence_transformers", "soda_core", "torch", "trl")
+
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+LAYERS = [c for c in CONTRACTS if c["type"] == "layers"]
 
 
 def heavy_after(code: str, names: tuple[str, ...]) -> list[str]:
@@ -39,34 +47,63 @@ def test_imports_point_one_way() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    ("module", "line", "rule"),
-    [
-        ("transforms/text/words.py", "import lake.config", "transforms sees of lake only"),
-        ("lake/record_keys/chats.py", "import lake.schema", "the rooms of lake"),
-        ("lake/times.py", "import lake.schema", "the rooms of lake"),
-        ("lake/config.py", "import training.order", "lake.cli alone imports training"),
-        ("lake/config.py", "import transforms.text.words", "lake knows no kernel"),
-        ("training/stream.py", "import transforms.text.words", "training never calls transforms"),
-        ("lake/config.py", "import deltalake", "lake.storage alone knows Delta"),
-        ("lake/releases/gc.py", "import lake.query.query", "the rooms of lake"),
-        ("lake/storage/table.py", "import lake.kernels.memo", "the rooms of lake"),
-        ("lake/kernels/memo.py", "import lake.landing.land", "the rooms of lake"),
-        ("transforms/text/words.py", "import transforms.ngrams.contamination", "the rooms of transforms"),
-    ],
-)
-def test_each_import_rule_stops_what_it_forbids(tmp_path: Path, module: str, line: str, rule: str) -> None:
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the packages, to plant imports in."""
     for package in ("lake", "transforms", "training"):
         for file in (ROOT / package).rglob("*.py"):
             copy = tmp_path / file.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(file.read_bytes())
-    with (tmp_path / module).open("a") as out:
-        out.write(f"\n{line}\n")
-    done = lint_imports(tmp_path)
+    return tmp_path
+
+
+def plant(tree: Path, importer: str, imported: str) -> None:
+    path = tree / importer.replace(".", "/")
+    with (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).open("a") as out:
+        out.write(f"\nimport {imported}\n")
+
+
+# Of each rule that forbids imports: a module, and one that it must not import.
+FORBIDDEN = {
+    "transforms sees of lake": ("transforms.text.words", "lake.config"),
+    "lake.cli alone imports training": ("lake.config", "training.order"),
+    "lake knows no kernel": ("lake.config", "transforms.text.words"),
+    "training never calls transforms": ("training.stream", "transforms.text.words"),
+    "lake.storage alone knows Delta": ("lake.config", "deltalake"),
+}
+
+
+@pytest.mark.parametrize("rule", FORBIDDEN)
+def test_each_import_rule_stops_what_it_forbids(tree: Path, rule: str) -> None:
+    plant(tree, *FORBIDDEN[rule])
+    done = lint_imports(tree)
     assert done.returncode == 1
     broken = [text for text in done.stdout.splitlines() if text.endswith("BROKEN") or " BROKEN " in text]
     assert [text.startswith(rule) for text in broken] == [True], done.stdout
+
+
+def test_every_import_rule_is_shown_to_stop_something() -> None:
+    forbidden = [c["name"] for c in CONTRACTS if c["type"] == "forbidden"]
+    assert all(sum(name.startswith(rule) for rule in FORBIDDEN) == 1 for name in forbidden)
+    assert {c["type"] for c in CONTRACTS} == {"forbidden", "layers"}
+
+
+@pytest.mark.parametrize("contract", LAYERS, ids=[c["name"] for c in LAYERS])
+def test_no_room_imports_its_neighbour_or_any_above_it(tree: Path, contract: dict[str, Any]) -> None:
+    lines = [line.split(" | ") for line in contract["layers"]]
+    upwards = [pair for above, below in combinations(lines, 2) for pair in product(below, above)]
+    sideways = [pair for line in lines for pair in permutations(line, 2)]
+    for importer, imported in upwards + sideways:
+        plant(tree, importer, imported)
+    done = lint_imports(tree)
+    stopped = set(re.findall(r"(\S+) is not allowed to import (\S+):", done.stdout))
+    assert {*upwards, *sideways} - stopped == set(), done.stdout
+
+
+def test_every_module_and_room_of_lake_has_its_place_in_the_order() -> None:
+    modules = {m.name for m in pkgutil.iter_modules([str(ROOT / "lake")], "lake.")}
+    assert {room for c in LAYERS for line in c["layers"] for room in line.split(" | ")} >= modules
 
 
 def test_help_of_every_command_loads_nothing_heavy() -> None:
