@@ -14,7 +14,8 @@ import pytest
 from lxml import etree
 
 from lake.landing.streams import Stream
-from lake.sources import Row, warc
+from lake.sources import warc
+from lake.sources.protocol import Row
 from transforms.text import html_text, http_message
 
 
