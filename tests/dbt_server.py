@@ -10,6 +10,7 @@ exit code of dbt.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -47,10 +48,12 @@ def run(arguments: list[str], folder: Path, environment: dict[str, str]) -> tupl
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    """Start the server; it ends with this process, for then its input ends."""
+    """Start the server; it ends when its input does, at the latest with this process."""
     command = [sys.executable, "-c", "from tests.dbt_server import serve; serve()"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
+    atexit.register(server.communicate)
+    return server
 
 
 def serve() -> None:

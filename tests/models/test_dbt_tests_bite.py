@@ -13,6 +13,7 @@ import yaml
 
 from tests.dbt_lake import ROOT, DbtLake
 
+pytestmark = pytest.mark.integration
 EXCUSE = 'gsm8k: texts of the lake that hold "one two": 12'
 SOUND = f"""
 insert into raw.traces (record_id, source) values ('r1', 's'), ('r2', 's');

@@ -12,7 +12,7 @@ from lake.contract import sync
 from lake.init import init
 from tests.dbt_lake import DbtLake
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 USER = {"role": "user", "content": "What is a lake, and why is it not a river?"}
 ANSWER = {"role": "assistant", "content": "Water with land around it, and it stays where it is."}

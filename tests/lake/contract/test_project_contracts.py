@@ -25,7 +25,7 @@ from lake.schema import PACKAGE, arrow, contract
 from lake.storage.table import snapshot
 from training.shards import export
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 Columns = list[dict[str, Any]]
 LOGS = ("raw/traces", "raw/landings", "raw/rejects", "raw/amendments", "log/exports", "log/export_rows")
