@@ -8,6 +8,7 @@ SETUP := .venv/.complete
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 # CPU builds of torch, where this index can be reached; elsewhere pip's own indexes are asked alone.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+PACKAGES := lake transforms training models
 PYTEST := $(BIN)/python -m pytest
 SQL := models tests/dbt
 
@@ -36,7 +37,7 @@ slow: $(SETUP) ## the tests that `make test` leaves out
 attack: $(SETUP) ## every property on many more examples, every kill at many more moments; hours
 	HYPOTHESIS_PROFILE=attack $(PYTEST) -n 2 --dist worksteal -m 'hypothesis or kill' --timeout 7200
 
-lint: $(SETUP) ## ruff, mypy, import-linter, contracts in step, sqlfluff
+lint: $(SETUP) ## ruff, mypy, import-linter, no code twice, contracts in step, sqlfluff
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint-python lint-sql
 
 lint-python: $(SETUP)
@@ -44,6 +45,7 @@ lint-python: $(SETUP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/pylint $(PACKAGES)
 	$(BIN)/lake contract sync --check
 
 # SQL that passed and did not change since passes again: reading a file takes half a second.
