@@ -44,8 +44,6 @@ class Committer:
         self._facts = ledger.facts
         self._known = known
         self._counts = counts
-        # Looked up before anything is read: a contract that landing cannot fill stops it before a byte is written.
-        self._columns = {name: ledger.columns(name) for name in ("amendments", "landings")}
         commit_id = git_commit(ledger.paths.project)
         self._note = {"contract_version": str(contract(ledger.paths.project, f"raw/{ledger.facts.kind}")["version"])}
         self._note |= {"git_commit": commit_id} if commit_id else {}
@@ -70,7 +68,7 @@ class Committer:
         return results
 
     def _append(self, name: str, rows: list[dict[str, Any]], note: dict[str, str]) -> None:
-        columns = self._columns[name]
+        columns = self._ledger.columns[name]
         table.append(self._ledger.paths.table("raw", name), columns, pa.Table.from_pylist(rows, schema=columns), note)
 
     def _commit_records(self, batch: Batch, note: dict[str, str]) -> None:

@@ -122,8 +122,8 @@ class KnownRecords:
         """
         facts, paths = ledger.facts, ledger.paths
         uri = paths.table("raw", facts.kind)
-        self.records = TableIds(uri, ledger.columns(facts.kind), facts.source, ("record_id", "license", "options"))
-        self.rejects = TableIds(paths.table("raw", "rejects"), ledger.columns("rejects"), facts.source, ("reject_id",))
+        self.records = TableIds(uri, ledger.columns[facts.kind], facts.source, ("record_id", "license", "options"))
+        self.rejects = TableIds(paths.table("raw", "rejects"), ledger.columns["rejects"], facts.source, ("reject_id",))
         self._ledger = ledger
         self._amend = amend
         # True: the chain is past what is known; False: its ids must be looked up; absent: not looked at yet.

@@ -57,12 +57,14 @@ class Ledger:
         facts: what the landing at hand says.
         roots: roots of the source's landings, the latest first.
         sizes: sizes of its done files: one of another size cannot be known.
+        columns: schemas that the raw tables are written in, those of the project's contracts.
     """
 
     paths: LakePaths
     facts: Facts
     roots: list[str] = field(default_factory=list)
     sizes: set[int] = field(default_factory=set)
+    columns: dict[str, pa.Schema] = field(default_factory=dict)
     _by_sha256: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _amended: dict[str, tuple[str | None, str]] | None = None
 
@@ -70,25 +72,23 @@ class Ledger:
     def _ours(self) -> dict[str, str]:
         return {"kind": self.facts.kind, "source": self.facts.source}
 
-    def columns(self, name: str) -> pa.Schema:
-        """Return the schema that a raw table is written in: that of the project's contract.
-
-        Raises:
-            ContractError: landing cannot fill the table, or one of another schema lies there.
-        """
-        columns = schema.writer_schema(self.paths.project, f"raw/{name}")
-        state = table.snapshot(self.paths.table("raw", name))
-        if state is not None:
-            table.check_schema(state, columns)
-        return columns
-
     def _files(self, name: str) -> tuple[str, ...]:
         state = table.snapshot(self.paths.table("raw", name))
         return state.files if state else ()
 
     def load(self) -> None:
-        """Read raw.landings."""
-        rows = rows_where(self._files("landings"), self.columns("landings").names, self._ours)
+        """Read the contracts and raw.landings.
+
+        Raises:
+            ContractError: landing cannot fill one of the tables, or one of another schema lies there.
+        """
+        # All contracts before the first table is made: one that is wrong stops the landing before a byte is written.
+        for name in (self.facts.kind, "rejects", "amendments", "landings"):
+            self.columns[name] = schema.writer_schema(self.paths.project, f"raw/{name}")
+            state = table.snapshot(self.paths.table("raw", name))
+            if state is not None:
+                table.check_schema(state, self.columns[name])
+        rows = rows_where(self._files("landings"), self.columns["landings"].names, self._ours)
         if rows.num_rows:
             rows = rows.sort_by([("landed_at", "descending")])
             rows = rows.filter(pc.equal(rows["state"], "done"))  # only recognised files fix the root

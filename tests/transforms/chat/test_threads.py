@@ -58,7 +58,7 @@ def reduce_sql() -> str:
     return f"select list_reduce(?::{TYPE}, lambda threads, call: {grown})"
 
 
-TYPE = "struct(keys varchar[], goes_on boolean, parts struct(record_id varchar, said bigint)[])[][]"
+TYPE = "struct(keys varchar[], goes_on boolean, parts struct(record_id varchar, overlap bigint)[])[][]"
 
 
 @settings(max_examples=examples(150))
@@ -69,12 +69,12 @@ def test_sql_makes_the_same_conversations_as_python(reduce_sql: str, calls: list
             {
                 "keys": message_keys(c),
                 "goes_on": c[0]["role"] in ("assistant", "tool"),
-                "parts": [{"record_id": str(i), "said": 0}],
+                "parts": [{"record_id": str(i), "overlap": 0}],
             }
         ]
         for i, c in enumerate(calls)
     ]
     with duckdb.connect() as connection:
         ((made,),) = connection.execute(reduce_sql, [rows]).fetchall()
-    assembled = [[m for p in t["parts"] for m in calls[int(p["record_id"])][p["said"] :]] for t in made]
+    assembled = [[m for p in t["parts"] for m in calls[int(p["record_id"])][p["overlap"] :]] for t in made]
     assert assembled == threads(calls)
