@@ -98,6 +98,7 @@ def preferences(n: int) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.integration
 def test_another_method_gets_folder_resume_and_record_by_saying_its_rows_arguments_and_trainer(
     home: Path, job_file: Callable[..., Path]
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_folder_that_another_process_trains_in_is_refused(chats: Lake, job_fil
     assert not (Path(job.output) / "release.json").exists()
 
 
+@pytest.mark.integration
 def test_a_run_that_has_begun_stays_on_its_release_and_takes_no_other_content(
     chats: Lake, job_file: Callable[..., Path]
 ) -> None:

@@ -18,6 +18,7 @@ from training.order import Position
 from training.stream import LakeStream
 from training.trainer import StreamTrainerMixin, TrainedRow
 
+pytestmark = pytest.mark.integration
 ROWS, BATCH, STEPS = 10, 4, 3  # 12 rows of 10: into the second epoch
 
 

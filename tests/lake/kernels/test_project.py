@@ -70,6 +70,7 @@ for file, old, new, _ in json.load(sys.stdin):
 """
 
 
+@pytest.mark.integration
 def test_a_digest_follows_the_code_that_models_import_and_nothing_else(tmp_path: Path) -> None:
     for name in ("lake", "transforms", "contracts", "models"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))

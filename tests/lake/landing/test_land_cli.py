@@ -124,6 +124,7 @@ def test_files_land_from_http(home: Path, served: str) -> None:
         land([f"{served}/none.jsonl"], "traces", "s")
 
 
+@pytest.mark.integration
 def test_files_land_from_s3_and_a_lake_lies_there(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("s3fs")
     server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)

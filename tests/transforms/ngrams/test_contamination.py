@@ -150,6 +150,7 @@ def test_hits_are_those_of_brute_force(world: tuple[list[Item], list[str]]) -> N
     assert found(items, made) == [brute(items, text) for text in made]
 
 
+@pytest.mark.integration
 @settings(max_examples=examples(25))
 @given(worlds(), st.randoms(use_true_random=False))
 def test_order_of_items_and_size_of_batches_change_nothing(world: Any, random: Any) -> None:
@@ -239,6 +240,7 @@ def test_a_bounded_number_of_items_is_listed_the_greatest_shares_first_and_the_t
     assert [h["item_id"] for h in suite["hits"]] == ["z", *(f"i{i:02}" for i in range(MAX_ITEMS - 1))]
 
 
+@pytest.mark.integration
 def test_more_finds_than_there_is_room_for_are_all_found() -> None:
     text = " ".join([QUESTION] * 9000)  # 90,000 n-grams of the item, room for 65,536 at first
     assert hits([("s", "i", "question", QUESTION)], text) == [("i", "question", "ngrams", 10, 10)]

@@ -40,6 +40,7 @@ def test_threads_give_what_one_thread_gives(data: Path) -> None:
         gc.set_threshold(*thresholds)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("call", [html_text.extract, html_text.strip_tags])
 def test_no_tree_is_left_to_the_garbage_collector(data: Path, call: Callable[[str], object]) -> None:
     gc.collect()

@@ -34,6 +34,7 @@ def texts(data: Path) -> Iterator[str]:
             yield text
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("codec", ["latin-1", "browser", "cp1252", "cp1254"])
 @pytest.mark.parametrize("times", [1, 2])
 def test_every_whole_text_comes_back(data: Path, codec: str, times: int) -> None:
