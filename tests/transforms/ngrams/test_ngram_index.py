@@ -1,4 +1,4 @@
-"""The index and the scan at their edges: equal hashes, full tables, long blocks, more matches than there is room for."""
+"""The index and the scan at their edges: equal hashes, full tables, long blocks, more matches than room for them."""
 
 from __future__ import annotations
 
