@@ -60,8 +60,9 @@ def _kernel(model: Path, name: str) -> Kernel:
     imported = {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "memo.extend"]
     given = [ast.unparse(call.args[1]) for call in calls if len(call.args) > 1]
-    if len(given) == 1 and given[0] in imported:
-        module, attribute = imported[given[0]]
+    module, attribute = imported.get(given[0], ("", "")) if len(given) == 1 else ("", "")
+    # A module of the project's own can be imported in dbt's process and not by the command `lake`.
+    if module.split(".")[0] == "transforms":
         value = getattr(importlib.import_module(module), attribute, None)
         if isinstance(value, Kernel) and value.name == name:
             return value
@@ -72,13 +73,14 @@ def _kernel(model: Path, name: str) -> Kernel:
 
 
 def _imported_code(project: Path) -> list[str]:
+    folder = project.resolve()
     modules: set[str] = set()
     packages: set[str] = set()
     for model in (project / "models").rglob("*.py"):
-        own, others = imports(model.read_text("utf-8"))
+        own, others = imports(model.read_text("utf-8"), folder)
         modules.update(own)
         packages.update(others)
-    return described(code_of(*modules), packages)
+    return described(code_of(*modules, project=folder), packages, folder)
 
 
 def _files(project: Path) -> Iterator[Path]:

@@ -49,8 +49,6 @@ for file, old, new, _ in json.load(sys.stdin):
     text = path.read_text()
     assert old in text, old
     path.write_text(text.replace(old, new, 1) if old else text + new)
-    fingerprint._imports.cache_clear()
-    fingerprint._syntax_of.cache_clear()
     print(fingerprint.fingerprint(CHAT) != before)
     path.write_text(text)
 """

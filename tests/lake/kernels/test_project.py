@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 import yaml
 
 from lake.errors import ContractError
-from lake.kernels.project import kernels
+from lake.kernels.project import digest, kernels
 
 ROOT = Path(__file__).resolve().parents[3]
 MODEL = """
@@ -63,8 +64,6 @@ for file, old, new, _ in json.load(sys.stdin):
     text = None if old is None else path.read_text()
     assert text is None or old in text, old
     path.write_text(new if text is None else text.replace(old, new, 1) if old else text + new)
-    fingerprint._imports.cache_clear()
-    fingerprint._syntax_of.cache_clear()
     print(project.digest(root) != before)
     path.unlink() if text is None else path.write_text(text)
 """
@@ -118,6 +117,7 @@ def column(properties: list[dict[str, Any]], name: str) -> dict[str, Any]:
         ("session, CHAT, ", "session, ", r"dbt\.ref\('int_chat__asked'\)"),
         ("transforms.chat.chats import CHAT", "transforms.text.document_text import DOCUMENT_TEXT as CHAT", "CHAT"),
         ("memo.extend", "print", "no kernel"),
+        ("transforms.chat.chats", "shop_kernels", "CHAT"),  # a module that not every process can import
         ("return", "memo.extend(session, CHAT, '')\n    return", "CHAT, CHAT"),
     ],
 )
@@ -164,3 +164,52 @@ def test_a_contract_may_have_more_columns_than_a_kernel_makes_and_require_more(t
     columns.insert(0, {"name": "tenant", "logicalType": "string", "required": True})
     column(column(columns, "messages")["items"]["properties"], "content")["required"] = True
     assert list(kernels(project_of(tmp_path, examples=contract))) == ["chat"]
+
+
+# Both put this checkout's packages on the path, in place of an installation.
+DIGEST = "import sys; sys.path.insert(1, {root!r})\nfrom pathlib import Path\nfrom lake.kernels.project import digest\n"
+DIGEST += "print(digest(Path({project!r})))\n"
+
+
+def own_project(folder: Path, **modules: str) -> Path:
+    (folder / "models").mkdir(parents=True)
+    (folder / "dbt_project.yml").write_text("name: shop\n")
+    (folder / "models" / "walked.py").write_text("from shop.inner import rules\nimport shophelpers, pyarrow\n")
+    for name, text in {"shophelpers": "import shop.more\n", "shop/inner/rules": "", "shop/more": "", **modules}.items():
+        (folder / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+def test_a_digest_is_the_same_in_a_script_and_in_python_c(tmp_path: Path) -> None:
+    project = own_project(tmp_path / "project")
+    program = DIGEST.format(root=str(ROOT), project=str(project))
+    script = tmp_path / "bin" / "start"  # as the command `lake`, whose folder is the first on Python's path
+    script.parent.mkdir()
+    script.write_text(program)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+
+    def started(*arguments: str) -> str:
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=project, env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    assert started(str(script)) == started("-c", program) == digest(project)
+    before = digest(project)
+    for module in ("shophelpers", "shop/inner/rules", "shop/more"):
+        (project / f"{module}.py").write_text("RULE = 2\nimport shop.more\n")
+        assert before != started(str(script)) == started("-c", program) == digest(project)
+        before = digest(project)
+
+
+def test_projects_with_a_module_of_one_name_have_digests_of_their_own(tmp_path: Path) -> None:
+    first, second = (own_project(tmp_path / n, shophelpers=f"RULE = {n!r}\n") for n in ("one", "two"))
+    same = own_project(tmp_path / "three", shophelpers="RULE = 'one'  # the same\n")
+    assert digest(first) == digest(same) != digest(second)
+
+
+def test_a_module_beside_the_project_goes_before_an_installed_package(tmp_path: Path) -> None:
+    plain = digest(own_project(tmp_path / "plain"))
+    assert plain != digest(own_project(tmp_path / "hidden", pyarrow="RULE = 1\n"))
+    (tmp_path / "plain" / "pyarrow").mkdir()  # a folder of other things: Python takes the package
+    assert plain == digest(tmp_path / "plain")
