@@ -28,7 +28,7 @@ from dbt_common.invocation import get_invocation_id
 
 from lake import schema
 from lake.config import find_project
-from lake.errors import ConflictError
+from lake.errors import UsageError
 from lake.kernels import memo, project
 from lake.sql import identifier, literal
 from lake.storage.refs import Refs, Release
@@ -94,7 +94,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
         variables: dbt's `--vars`, as canonical JSON.
 
     Raises:
-        ConflictError: the workspace belongs to another lake.
+        UsageError: the workspace belongs to another lake.
         ContractError: a raw table's contract is one that landing cannot fill, or a model `memo_*` names no kernel.
     """
     columns = {name: schema.writer_schema(folder, f"raw/{name}") for name in RAW}
@@ -161,7 +161,7 @@ def _bind(connection: duckdb.DuckDBPyConnection, home: str, last: Release | None
             connection.execute("insert into _lake.pins values (?, ?)", [name, version])
         connection.execute("insert into _lake.base values (?, ?)", [home, last.number if last else None])
     elif base[0] != home:
-        raise ConflictError(
+        raise UsageError(
             f"this workspace was built from the lake {base[0]}, and dbt's target is the lake {home}. Set "
             "LAKE_WORKSPACE to another file for it, or delete the workspace: all in it can be built again."
         )

@@ -12,6 +12,7 @@ LakeError
 │   ├── ContractError     data or files that do not match their contract
 │   ├── StaleBuildError   what would be published is not what was built last, whole and without failure
 │   └── ConflictError     another publisher was first
+├── BusyError             others: their commits left no turn for ours; the caller runs it again (exit 2)
 └── InternalError         ours: a promise of this package does not hold (exit 3)
 
 Every message says what was found, what was expected and the next step.
@@ -77,6 +78,12 @@ class StaleBuildError(GateError):
 
 class ConflictError(GateError):
     """Somebody else published on the same parent first."""
+
+
+class BusyError(LakeError):
+    """Others committed to a table all the time; the same call may pass later."""
+
+    exit_code = 2
 
 
 class InternalError(LakeError):

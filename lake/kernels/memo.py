@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 from lake.errors import InternalError
 from lake.kernels.fingerprint import fingerprint
 from lake.progress import Show, progress
-from lake.storage.table import Snapshot, commit, create, retry_on_conflict, snapshot, write
+from lake.storage.parquet import delete_files
+from lake.storage.table import CommitConflict, Snapshot, commit, create, retry_on_conflict, snapshot, write
 from lake.storage.views import create_view, relation, scan
 from transforms.kernel import Kernel
 
@@ -226,7 +227,7 @@ def _store(base: Snapshot, kernel: Kernel, results: Iterator[tuple[pa.Array, pa.
 
 
 def _append(base: Snapshot, schema: pa.Schema, batches: list[pa.RecordBatch]) -> Snapshot:
-    """Commit results on `base`; of keys that somebody else has committed since, his results stay."""
+    """Commit results on `base`, but those of keys that somebody else has committed since."""
     head, missing = base, batches
 
     def attempt() -> Snapshot:
@@ -236,7 +237,12 @@ def _append(base: Snapshot, schema: pa.Schema, batches: list[pa.RecordBatch]) ->
             known = _keys(sorted({*newest.files} - {*head.files}))
             missing = [b.filter(pc.invert(pc.is_in(b.column("key"), value_set=known))) for b in missing]
             head = newest
-        return commit(head, write(base.uri, schema, missing))
+        new = write(base.uri, schema, missing)
+        try:
+            return commit(head, new)
+        except CommitConflict:
+            delete_files(new)  # the next try may leave rows out
+            raise
 
     return retry_on_conflict(base.uri, attempt)
 

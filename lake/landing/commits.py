@@ -53,7 +53,7 @@ class Committer:
 
         Raises:
             SourceError: somebody else has landed records of it with other licence or options.
-            ConflictError: others committed at every try.
+            BusyError: others committed at every try.
         """
         note = self._note | {"run_id": batch.batch_id}
         self._commit_records(batch, note)

@@ -77,7 +77,7 @@ class Loader:
 
         Raises:
             SourceError: records are landed with other licence or options.
-            ConflictError: others committed at every try.
+            BusyError: others committed at every try.
         """
         self._land_waiting()
         self.results += self._committer.commit(self._batch)

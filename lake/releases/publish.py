@@ -99,7 +99,7 @@ def publish(
             versions[table.name], written[table.name] = publisher.publish()
     is_same = parent is not None and dict(parent.tables) == versions
     # Equal digests under equal contracts are the same content: a release of its own would say nothing.
-    release = parent if parent and is_same else _release(paths, build, parent, versions)
+    release = parent if parent and is_same else _release(paths, build, parent, versions, commit_id)
     # Before the release is there: a tag that is taken must not leave a release without the name asked for.
     if tag is not None and not force:
         refs.check_free(tag, release.number)
@@ -149,7 +149,13 @@ def check_emptied(parent: Release | None, rows: Mapping[str, int], allow_empty: 
         raise AuditError(f"no rows are left in {tables}. If that is meant, pass {flags}.")
 
 
-def _release(paths: LakePaths, build: Build, parent: Release | None, versions: Mapping[str, TableVersion]) -> Release:
+def _release(
+    paths: LakePaths,
+    build: Build,
+    parent: Release | None,
+    versions: Mapping[str, TableVersion],
+    commit_id: str | None,
+) -> Release:
     """Put together a new release."""
     from lake.kernels import memo, project
 
@@ -163,7 +169,7 @@ def _release(paths: LakePaths, build: Build, parent: Release | None, versions: M
         memos={
             n: MemoVersion(memo.fingerprint(k), s.version if (s := stored[n]) else None) for n, k in kernels.items()
         },
-        git_commit=git_commit(paths.project),
+        git_commit=commit_id,
         project_digest=build.project_digest,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         home=paths.home,

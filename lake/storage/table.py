@@ -26,8 +26,8 @@ from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from lake.errors import ConflictError, ContractError, InternalError, NotFoundError
-from lake.storage.parquet import NewFile, conform, filesystem_of, write
+from lake.errors import BusyError, ContractError, InternalError, NotFoundError
+from lake.storage.parquet import NewFile, conform, delete_files, filesystem_of, write
 
 __all__ = [
     "CommitConflict",
@@ -114,6 +114,7 @@ def create(uri: str, schema: pa.Schema) -> Snapshot:
         ContractError: a table of another schema lies there.
     """
     existing = snapshot(uri)
+    # Not by `retry_on_conflict`: a loser's error is no CommitConflict, and is final where no table lies there after it.
     for _ in range(20):
         if existing is not None:
             check_schema(existing, schema)
@@ -186,10 +187,18 @@ def append(
 
     Returns:
         The version that holds them.
+
+    Raises:
+        ContractError: the rows, or the table that lies there, are of another schema.
+        BusyError: others committed at every try.
     """
     create(uri, schema)
     new = write(uri, schema, data)
-    return retry_on_conflict(uri, lambda: commit(create(uri, schema), new, note=note))
+    try:
+        return retry_on_conflict(uri, lambda: commit(create(uri, schema), new, note=note))
+    except BusyError:
+        delete_files(new)
+        raise
 
 
 def retry_on_conflict(uri: str, attempt: Callable[[], Result]) -> Result:
@@ -204,7 +213,7 @@ def retry_on_conflict(uri: str, attempt: Callable[[], Result]) -> Result:
         What `attempt` returns.
 
     Raises:
-        ConflictError: all tries met somebody else's commit.
+        BusyError: all tries met somebody else's commit.
     """
     for tried in range(MAX_TRIES):
         try:
@@ -212,7 +221,7 @@ def retry_on_conflict(uri: str, attempt: Callable[[], Result]) -> Result:
         except CommitConflict:
             # Random, so that two writers do not meet again in step.
             time.sleep(random.uniform(0, min(0.02 * 2 ** min(tried, 5), 0.5)))
-    raise ConflictError(
+    raise BusyError(
         f"{uri} took {MAX_TRIES:,} commits of others while one of ours waited; expected a turn between them. "
         "Run it again when less is going on."
     )
@@ -304,12 +313,12 @@ def check_schema(stored: Snapshot, expected: pa.Schema) -> None:
     Raises:
         ContractError: says which columns differ.
     """
-    found = stored.schema
-    if not found.equals(expected, check_metadata=False):
+    present = stored.schema
+    if not present.equals(expected, check_metadata=False):
         differing = [
-            f"{name}: {_described(found, name)} instead of {_described(expected, name)}"
-            for name in dict.fromkeys([*expected.names, *found.names])
-            if _described(found, name) != _described(expected, name)
+            f"{name}: {_described(present, name)} instead of {_described(expected, name)}"
+            for name in dict.fromkeys([*expected.names, *present.names])
+            if _described(present, name) != _described(expected, name)
         ] or ["the order of the columns"]
         raise ContractError(
             f"{stored.uri} does not have its contract's schema ({'; '.join(differing)}). "

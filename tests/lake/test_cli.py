@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import lake
 from lake.cli import main
+from lake.errors import BusyError, ConflictError, LakeError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Changing this list is changing what users' scripts call.
@@ -103,6 +104,18 @@ def test_a_crash_of_ours_exits_with_3_and_shows_where(monkeypatch: pytest.Monkey
     assert done.exit_code == 3
     assert "ValueError: a bug" in done.stderr
     assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize(("error", "code"), [(BusyError, 2), (ConflictError, 1)])
+def test_others_in_the_way_of_a_commit_and_of_a_release_have_codes_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, error: type[LakeError], code: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error("others were first")
+
+    monkeypatch.setattr("lake.query.query.Lake.releases", refuse)
+    done = CliRunner().invoke(main, ["releases"])
+    assert (done.exit_code, done.stderr) == (code, f"{error.__name__}: others were first\n")
 
 
 def test_a_result_for_a_folder_that_is_not_there_exits_with_2(home: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from lake import schema
 from lake.config import LakePaths
 from lake.dbt_plugin import RAW, prepare, read_pins
-from lake.errors import ConflictError, StaleBuildError
+from lake.errors import StaleBuildError, UsageError
 from lake.kernels import project
 from lake.landing.land import land
 from lake.releases.publish import publish
@@ -135,7 +135,7 @@ def test_a_fresh_clone_builds_what_it_changed_on_the_release_and_cannot_publish_
 def test_a_workspace_of_another_lake_is_refused(lake: DbtLake, tmp_path: Path) -> None:
     with (
         duckdb.connect(lake.workspace) as connection,
-        pytest.raises(ConflictError, match="was built from the lake"),
+        pytest.raises(UsageError, match="was built from the lake"),
     ):
         prepare(connection, str(tmp_path / "other"), lake.project)
 

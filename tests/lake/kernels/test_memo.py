@@ -169,7 +169,7 @@ def test_builds_that_compute_the_same_at_a_time_store_it_once(lake: str) -> None
     assert extend(lake, range(0, 400, 2)) == ((200, 0, 200), sorted((f"k{n}", n // 2) for n in range(0, 400, 2)))
 
 
-def test_a_second_committer_drops_what_the_first_has_stored(lake: str) -> None:
+def test_a_second_committer_drops_what_the_first_has_stored(lake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     uri, schema = f"{lake}/memo/halves/x", memo.stored(HALVES)
     base = table.create(uri, schema)
 
@@ -182,6 +182,17 @@ def test_a_second_committer_drops_what_the_first_has_stored(lake: str) -> None:
     head = memo._append(base, schema, [rows(4, 6)])
     keys = duckdb.sql(f"select key from {scan(head.files)} order by key").fetchall()
     assert keys == [("k2",), ("k4",), ("k6",)]
+
+    def overtaken(newest: table.Snapshot, new: list[table.NewFile]) -> table.Snapshot:
+        monkeypatch.setattr(memo, "commit", table.commit)
+        table.commit(newest, table.write(uri, schema, [rows(8)]))
+        return table.commit(newest, new)
+
+    monkeypatch.setattr(memo, "commit", overtaken)
+    head = memo._append(head, schema, [rows(8, 10)])
+    assert sorted(head.files) == sorted(map(str, Path(uri).glob("*.parquet")))
+    keys = duckdb.sql(f"select key from {scan(head.files)} order by key").fetchall()
+    assert keys == [("k10",), ("k2",), ("k4",), ("k6",), ("k8",)]
 
 
 def test_a_context_is_prepared_and_read_only_where_a_result_is_missing(lake: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lake.config import LakePaths
-from lake.errors import AuditError, ConflictError, UsageError
+from lake.errors import AuditError, BusyError, ConflictError, UsageError
 from lake.landing.land import land
 from lake.query.query import Lake
 from lake.releases.build import Built, build
@@ -97,6 +97,23 @@ def test_a_tag_that_cannot_be_given_is_refused_before_anything_is_built(tmp_path
     shutil.rmtree(small.paths.project)
     with pytest.raises(UsageError, match=said):
         build(small.paths, tag)
+
+
+@pytest.mark.parametrize(("error", "builds"), [(ConflictError, 5), (BusyError, 1)])
+def test_rebase_builds_again_for_a_release_of_others_and_not_for_a_busy_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception], builds: int
+) -> None:
+    small = SmallLake.make(tmp_path)
+    made = []
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("lake.releases.build.run_dbt", lambda *_: made.append(small.build(rows(1))))
+    monkeypatch.setattr("lake.releases.build.publish", refuse)
+    with pytest.raises(error):
+        build(small.paths, rebase=True)
+    assert len(made) == builds
 
 
 def test_a_failed_dbt_publishes_nothing(built: tuple[LakePaths, Built], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from lake.errors import ContractError, NotFoundError
+from lake.errors import BusyError, ContractError, NotFoundError
 from lake.storage import parquet, table
 
 SCHEMA = pa.schema(
@@ -157,6 +157,25 @@ def test_appends_of_four_processes_to_a_new_table_all_land(tmp_path: Path) -> No
     racers = [subprocess.Popen([sys.executable, "-c", APPEND, uri, n], env=os.environ) for n in "abcd"]
     assert [r.wait(timeout=120) for r in racers] == [0, 0, 0, 0]
     assert ids(table.snapshot(uri)) == [f"{n}{i}" for n in "abcd" for i in range(6)]  # type: ignore[arg-type]
+
+
+def test_an_append_that_gets_no_turn_says_so_and_leaves_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri, commit = str(tmp_path / "t"), table.commit
+    table.create(uri, SCHEMA)
+
+    def overtaken(base: table.Snapshot, adds: list[parquet.NewFile], **note: dict[str, str]) -> table.Snapshot:
+        commit(base, table.write(uri, SCHEMA, rows("other")))
+        return commit(base, adds)
+
+    monkeypatch.setattr(table, "MAX_TRIES", 2)
+    monkeypatch.setattr(table, "commit", overtaken)
+    with pytest.raises(BusyError, match="took 2 commits of others"):
+        table.append(uri, SCHEMA, rows("ours"))
+    head = table.snapshot(uri)
+    assert head is not None and sorted(head.files) == sorted(map(str, (tmp_path / "t").glob("*.parquet")))
+    assert ids(head) == ["other", "other"]
 
 
 def test_large_types_become_small_ones_with_equal_values(tmp_path: Path) -> None:
