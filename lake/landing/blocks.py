@@ -10,7 +10,8 @@ from lake.landing.containers import KEPT, MAX_RECORD, Block, too_long
 from lake.landing.inputs import InputFile
 from lake.landing.recognition import parsed
 from lake.landing.streams import Stream
-from lake.sources.protocol import Bad, DocumentFormat, Format, JsonFormat, RecordFormat, Row, Skip, SpanFormat
+from lake.sources.protocol import Bad, DocumentFormat, Format, RecordFormat, Row, Skip, SpanFormat
+from lake.sources.registry import DOCUMENT_FORMATS, RECORD_FORMATS, SPAN_FORMATS
 from lake.times import utc_time
 
 GATHER_ROWS, GATHER_BYTES = 1024, 4 << 20  # of one block
@@ -27,14 +28,15 @@ def read_blocks(file: InputFile, format: Format, cut: Cut | None, stream: Stream
         cut: how its records are cut, for JSON formats.
         stream: at its beginning.
     """
-    if isinstance(format, DocumentFormat):
-        yield _document(file, format, stream)
-    elif isinstance(format, RecordFormat):
-        yield from _gathered(format, stream, file.path)
+    if document := DOCUMENT_FORMATS.get(format.NAME):
+        yield _document(file, document, stream)
+    elif records := RECORD_FORMATS.get(format.NAME):
+        yield from _gathered(records, stream, file.path)
     else:
         assert cut is not None
+        spans = SPAN_FORMATS.get(format.NAME)
         for block in cut(stream):
-            yield _refined(block, format)
+            yield _span_block(block, spans) if spans else block
 
 
 def _document(file: InputFile, format: DocumentFormat, stream: Stream) -> Block:
@@ -102,10 +104,8 @@ def _add(block: Block, row: Row | Bad) -> None:
     block.observed.append(None if isinstance(row, Bad) else row.observed_at)
 
 
-def _refined(block: Block, format: JsonFormat) -> Block:
-    """Cut records of a span format further, and read keys and times out of them; others stay as they are."""
-    if not isinstance(format, SpanFormat):
-        return block
+def _span_block(block: Block, format: SpanFormat) -> Block:
+    """Cut records to their spans, and read keys and times out of these."""
     block = _split(block, format)
     keys: list[str | None] = []
     times: list[datetime | None] = []

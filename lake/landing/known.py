@@ -192,7 +192,7 @@ class KnownRecords:
             known: what the tables say of its ids; nothing for a new file.
             in_batch: ids of the batch in the making; nothing for a new file.
         """
-        problems = item.block.problems
+        problems, is_chained = item.block.problems, item.is_chained
         in_block: set[str] = set()
         keep, new_rejects, already = [], [], 0
         for index, record_id in enumerate(item.ids):
@@ -206,7 +206,7 @@ class KnownRecords:
             in_block.add(record_id)
             if is_bad:
                 new_rejects.append(index)
-            elif item.is_chained and record_id not in known.rejected:
+            elif is_chained and record_id not in known.rejected:
                 # Every id behind a new one is new: it hashes this one. A new reject says nothing: another process, or
                 # one that was killed, may have committed a batch's records and not its rejects.
                 self._is_new[item.file] = True

@@ -15,8 +15,7 @@ from lake import schema
 from lake.config import LakePaths
 from lake.errors import SourceError
 from lake.landing.records import Facts
-from lake.sources.protocol import DocumentFormat
-from lake.sources.registry import FORMATS
+from lake.sources.registry import DOCUMENT_FORMATS, FORMATS
 from lake.storage import table
 from lake.storage.parquet import read_batches
 
@@ -113,10 +112,9 @@ class Ledger:
             SourceError: it was landed with other options.
         """
         for row in self._by_sha256.get(sha256, ()):
-            form = FORMATS.get(row["format"])
-            if form is None or (named and named != row["format"]):
+            if row["format"] not in FORMATS or (named and named != row["format"]):
                 continue
-            if isinstance(form, DocumentFormat) and row["path"] != path:
+            if row["format"] in DOCUMENT_FORMATS and row["path"] != path:
                 continue
             if row["options"] == self.facts.together:
                 return row

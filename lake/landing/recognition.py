@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from lake.landing import containers, tabular
 from lake.landing.containers import Block
 from lake.landing.streams import Stream
-from lake.sources.protocol import DocumentFormat, Format, JsonFormat, RecordFormat
-from lake.sources.registry import formats_of
+from lake.sources.protocol import Format, JsonFormat
+from lake.sources.registry import JSON_FORMATS, json_formats_of, sniffed_formats_of
 
 HEAD = 1 << 16  # what `sniff` sees
 SAMPLE = 20  # records that decide what a file is
@@ -42,21 +42,21 @@ def recognise_file(stream: Stream, path: str, kind: str, named: Format | None = 
         How to read it; a reading without format says in its detail what was found and what the nearest format lacks.
     """
     head = stream.peek(HEAD)[:HEAD]
-    known = [named] if named else formats_of(kind)
-    own = [f for f in known if isinstance(f, DocumentFormat | RecordFormat)]
-    if named and named in own:
+    if named and named.NAME not in JSON_FORMATS:
         return Reading(named)
-    for form in own:
+    sniffed = () if named else sniffed_formats_of(kind)
+    for form in sniffed:
         if form.ORDER < EARLY and form.sniff(head, path) is None:
             return Reading(form)
     detail = ""
     if head:
-        reading = _records(stream, path, [f for f in known if isinstance(f, JsonFormat)], named)
+        candidates = (JSON_FORMATS[named.NAME],) if named else json_formats_of(kind)
+        reading = _records(stream, path, candidates, named)
         if reading.format is not None:
             return reading
         detail = reading.detail
     lacks = {}
-    for form in own:
+    for form in sniffed:
         if form.ORDER >= EARLY:
             missing = form.sniff(head, path)
             if missing is None:
@@ -79,7 +79,7 @@ def _described(head: bytes) -> str:
     return f"text beginning {head[:40].decode(errors='replace')!r}"
 
 
-def _records(stream: Stream, path: str, candidates: list[JsonFormat], named: Format | None) -> Reading:
+def _records(stream: Stream, path: str, candidates: Sequence[JsonFormat], named: Format | None) -> Reading:
     """Try the formats of JSON records on a sample of them."""
     detail = ""
     for size in PEEKS:

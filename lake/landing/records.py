@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from lake.landing.containers import Block
 from lake.landing.inputs import InputFile
-from lake.sources.protocol import DocumentFormat, Format, identity_of
+from lake.sources.protocol import Format
+from lake.sources.registry import identity_of
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def identify(chain: ChainState, file: InputFile, block: Block, facts: Facts) -> 
     hashes = [sha(p).hexdigest()[:32] for p in payloads]
     ids: list[str] = []
     previous: list[str | None] = []
-    if identity_of(chain.format) == "record":
+    identity = identity_of(chain.format)
+    if identity == "record":
         before = chain.last_id
         for payload in payloads:
             key = b"32:" + before.encode() if before else b"0:"
@@ -114,7 +116,7 @@ def identify(chain: ChainState, file: InputFile, block: Block, facts: Facts) -> 
             before = sha(b"%b%b%b" % (start, key, payload)).hexdigest()[:32]
             ids.append(before)
     else:
-        default = file.natural_key if isinstance(chain.format, DocumentFormat) else None
+        default = file.natural_key if identity == "document" else None
         keys = block.natural_keys or [default] * len(payloads)
         ids = [sha(start + _field(k or "") + p).hexdigest()[:32] for k, p in zip(keys, payloads, strict=True)]
         previous = [None] * len(ids)

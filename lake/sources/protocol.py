@@ -1,7 +1,7 @@
 """What a format is: a module that satisfies one of four protocols, and what it gives.
 
 mypy checks each module where `lake.sources.registry` lists it. Which protocol it is decides the identity of its
-records: a chain for the records of a file, the natural key for spans and documents.
+records: a chain for the records of a file, the natural key for spans and documents; `registry.identity_of` says it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO, Literal, Protocol, runtime_checkable
+from typing import BinaryIO, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,6 @@ class NamedFormat(Protocol):
     def ORDER(self) -> int: ...  # noqa: D102, N802
 
 
-@runtime_checkable
 class JsonFormat(NamedFormat, Protocol):
     """JSON records: JSONL, JSON lists and objects, rows of CSV and Parquet alike.
 
@@ -101,7 +100,6 @@ class JsonFormat(NamedFormat, Protocol):
         ...
 
 
-@runtime_checkable
 class SpanFormat(JsonFormat, Protocol):
     """Spans and events in JSON: landed one by one, each under its natural key, and grouped in staging."""
 
@@ -122,7 +120,6 @@ class SpanFormat(JsonFormat, Protocol):
         ...
 
 
-@runtime_checkable
 class DocumentFormat(NamedFormat, Protocol):
     """Files that are one record each: a page, a text."""
 
@@ -140,7 +137,6 @@ class DocumentFormat(NamedFormat, Protocol):
         ...
 
 
-@runtime_checkable
 class RecordFormat(NamedFormat, Protocol):
     """Files of records that no container cuts: WARC."""
 
@@ -161,10 +157,3 @@ class RecordFormat(NamedFormat, Protocol):
 
 
 Format = JsonFormat | SpanFormat | DocumentFormat | RecordFormat
-
-
-def identity_of(form: Format) -> Literal["record", "span", "document"]:
-    """Say what the ids of a format's records are made of: the chain of their file, or their natural key."""
-    if isinstance(form, DocumentFormat):
-        return "document"
-    return "span" if isinstance(form, SpanFormat) else "record"

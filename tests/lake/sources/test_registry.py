@@ -16,9 +16,8 @@ import pytest
 from lake.landing.recognition import recognise
 from lake.record_keys import chats, documents, items
 from lake.sources import kto, openinference, otel_genai
-from lake.sources.protocol import JsonFormat
 from lake.sources.registry import FORMATS as LANDED
-from lake.sources.registry import formats_of
+from lake.sources.registry import identity_of, json_formats_of
 from tests.conftest import ROOT
 from tests.transforms.chat.formats.test_spans import CONVENTIONS, unflat
 from transforms.chat.chats import FORMATS, units_of
@@ -127,7 +126,7 @@ CASES = [*rows(), *pairs(), *labelled(), *conversations(), *calls(), *traces()]
 
 
 def recognised(record: object, kind: str) -> str | None:
-    verdict = recognise([(form, None, [record]) for form in formats_of(kind) if isinstance(form, JsonFormat)])
+    verdict = recognise([(form, None, [record]) for form in json_formats_of(kind)])
     return verdict.format.NAME if verdict.format else None
 
 
@@ -141,6 +140,13 @@ def test_each_spelling_is_recognised_as_its_format_and_read(form: str, record: d
 
 def test_every_format_with_a_reader_has_its_spellings_tested() -> None:
     assert {form for form, _, _ in CASES} == set(FORMATS)
+
+
+def test_ids_are_chained_but_for_spans_and_documents() -> None:
+    others = {name: identity_of(form) for name, form in LANDED.items() if identity_of(form) != "record"}
+    assert others == {
+        "claude_code": "span", "openinference": "span", "otel_genai": "span", "html": "document", "text": "document"
+    }  # fmt: skip
 
 
 def test_every_module_of_both_halves_is_in_its_registry() -> None:
