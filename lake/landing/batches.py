@@ -1,6 +1,6 @@
 """The batch in the making: what one commit will hold.
 
-Its records are streamed into Parquet files that nobody sees until the commit.
+Its records are streamed into Parquet files beside the table's own, which no reader opens before the commit lists them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -41,11 +42,20 @@ class _BackgroundWriter:
                 continue
 
     def finish(self) -> list[NewFile]:
-        """Wait for the files."""
-        self.put(None)
-        self._thread.join()
+        """Wait for the files.
+
+        Raises:
+            BaseException: what the writing thread raised.
+        """
+        files = self.stop()
         if self._error is not None:
             raise self._error
+        return files
+
+    def stop(self) -> list[NewFile]:
+        """Wait for the files; where writing has failed, there are none, and nothing is raised."""
+        self.put(None)
+        self._thread.join()
         return self._files
 
     def _run(self, uri: str, columns: pa.Schema) -> None:
@@ -118,13 +128,24 @@ class Batch:
         self._remember([row["reject_id"]])
 
     def finish_files(self) -> list[NewFile]:
-        """Wait for the Parquet files of the records; nothing can be added afterwards."""
+        """Wait for the Parquet files of the records; nothing can be added afterwards.
+
+        Raises:
+            BaseException: what the writing thread raised.
+        """
         writer, self._writer = self._writer, None
         return writer.finish() if writer else []
 
     def abort(self) -> None:
-        """Delete the files that would have been committed."""
-        delete_files(self.finish_files())
+        """Delete the files that would have been committed.
+
+        Called while an error is under way, which is the one to be seen: neither the writer's own nor one of the
+        deletion takes its place. What stays of the files is invisible.
+        """
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with suppress(Exception):
+                delete_files(writer.stop())
 
     def _remember(self, ids: list[str]) -> None:
         self._firsts.add(ids[0])

@@ -88,11 +88,7 @@ class Committer:
         rows = self._known.records.among([x for _, ids in batch.landing for x in ids], fresh)
         if not rows.num_rows:
             return files
-        try:
-            batch.amended |= self._known.check_facts(rows)
-        except Exception:
-            delete_files(files)
-            raise
+        batch.amended |= self._known.check_facts(rows)
         landed = set(rows["record_id"].to_pylist())
         for index, (file, ids) in enumerate(batch.landing):
             rest = [x for x in ids if x not in landed]

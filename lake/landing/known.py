@@ -8,6 +8,7 @@ so are all behind it, and none is looked up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from lake.landing.inputs import InputFile
 from lake.landing.ledger import Ledger, rows_where
 from lake.landing.records import Identified
 from lake.storage import table
+from lake.storage.parquet import delete_files
 
 
 class TableIds:
@@ -59,20 +61,37 @@ class TableIds:
             prepare: gives the files to commit. It is called with None first, and at a retry with the files that
                 others have committed since the last call, in which ids of ours may stand now.
             note: facts for the commit's metadata.
+
+        Raises:
+            ConflictError: others committed at every try; the files are deleted, as after any error of `prepare`.
         """
         is_retry = False
+        uncommitted: list[table.NewFile] = []
 
         def attempt() -> table.Snapshot:
-            nonlocal is_retry
+            nonlocal is_retry, uncommitted
             fresh: list[str] | None = None
             if is_retry:
                 before = set(self.base.files)
                 self.base = table.create(self.uri, self.schema)
                 fresh = [f for f in self.base.files if f not in before]
             is_retry = True
-            return table.commit(self.base, prepare(fresh), note=note)
+            files = prepare(fresh)
+            # Only a conflict says for sure that they are not in the table: after any other error of the commit, such
+            # as a lost connection, they may be, and stay.
+            uncommitted = []
+            try:
+                return table.commit(self.base, files, note=note)
+            except table.CommitConflict:
+                uncommitted = files
+                raise
 
-        self.base = table.retry_on_conflict(self.uri, attempt)
+        try:
+            self.base = table.retry_on_conflict(self.uri, attempt)
+        except BaseException:
+            with suppress(Exception):  # the error under way is the one to be seen
+                delete_files(uncommitted)
+            raise
 
 
 @dataclass(frozen=True)

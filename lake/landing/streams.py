@@ -75,7 +75,12 @@ class Stream(io.RawIOBase):
         self._raw = raw
         self._on_read = on_read
         self._sha = hashlib.sha256()
-        first = self._take(PIECE)
+        self._spool: BinaryIO | None = None
+        try:
+            first = self._take(PIECE)
+        except BaseException:
+            self.close()  # nobody else will: the caller has no stream yet
+            raise
         self.compression = compression(first)
         self._inner: Any = _decompressor(self.compression) if self.compression else None
         self._input = first
@@ -84,7 +89,6 @@ class Stream(io.RawIOBase):
         self._offset = 0  # in all decompressed bytes
         self._ended = False
         self._decompressed = 0
-        self._spool: BinaryIO | None = None
 
     def readable(self) -> bool:
         """Return True."""
@@ -156,12 +160,14 @@ class Stream(io.RawIOBase):
         return self._sha.hexdigest()
 
     def close(self) -> None:
-        """Close the file."""
-        if not self.closed:
-            self._raw.close()
+        """Close the file, and the copy of it."""
+        try:
+            if not self.closed:
+                self._raw.close()
+        finally:
             if self._spool is not None:
                 self._spool.close()
-        super().close()
+            super().close()
 
     def _fill(self) -> bool:
         """Have some bytes ready; False at the end."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lake.errors import SourceError
+from lake.errors import ConflictError, SourceError
 from lake.landing import commits
 from lake.landing.land import Summary, land
 from lake.storage import table
@@ -136,6 +136,63 @@ def test_a_landing_that_stops_leaves_no_file_and_no_thread_behind(
     state = table.snapshot(f"{home}/raw/traces")
     assert state is not None
     assert parquet_files(home, "traces") == {Path(f) for f in state.files}
+
+
+@pytest.mark.parametrize("name", ["traces", "rejects"])
+def test_a_landing_that_others_never_let_commit_leaves_no_file_behind(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = write(tmp_path / "in" / "x.jsonl", LINES)
+    commit = table.commit
+
+    def conflict(base: table.Snapshot, *args: Any, **keywords: Any) -> table.Snapshot:
+        if base.uri == f"{home}/raw/{name}":
+            raise table.CommitConflict
+        return commit(base, *args, **keywords)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table, "commit", conflict)
+        patch.setattr(table, "MAX_TRIES", 2)
+        with pytest.raises(ConflictError):
+            land([file], "traces", "s")
+    assert parquet_files(home, name) == set()
+    assert land([file], "traces", "s").rejected == 2
+    assert len(rows(home, "traces")) == 3
+
+
+def test_files_that_may_be_committed_stay(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection breaks after the commit: to delete its files would break the table."""
+    file = write(tmp_path / "in" / "x.jsonl", LINES)
+    commit = table.commit
+
+    def lose_connection(*args: Any, **keywords: Any) -> table.Snapshot:
+        commit(*args, **keywords)
+        raise OSError("connection lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table, "commit", lose_connection)
+        with pytest.raises(OSError, match="connection lost"):
+            land([file], "traces", "s")
+    assert len(rows(home, "traces")) == 3
+
+
+@pytest.mark.parametrize("broken", ["lake.storage.table.write", "lake.landing.batches.delete_files"])
+def test_the_error_that_stops_a_landing_is_not_hidden_by_one_of_its_cleaning_up(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    file = write(tmp_path / "in" / "x.jsonl", [chat("a")])
+    monkeypatch.setattr("lake.landing.loader.LOOKUP_BYTES", 1)  # so that records are written before the file ends
+
+    def fail(*_: Any) -> None:
+        raise OSError("disk full")
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(broken, fail)
+    monkeypatch.setattr("lake.landing.loader.Loader.end", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        land([file], "traces", "s")
 
 
 def test_rejects_of_many_bytes_are_written_in_batches_of_their_own(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lake.errors import InternalError
+from lake.errors import InternalError, UsageError
 from lake.landing import reading
 from lake.landing.inputs import InputFile
 from lake.landing.land import land
 from lake.landing.results import Counts, FileEnd, FileResult
+from lake.landing.streams import Stream
 from tests.lake.landing.landed import rows
 
 END = FileEnd(InputFile("/in/x", 1, root="/in", path="x"), None, "", 1, None, None, "unrecognised")
@@ -23,24 +26,32 @@ END = FileEnd(InputFile("/in/x", 1, root="/in", path="x"), None, "", 1, None, No
 def test_the_reader_stays_within_its_bound_and_ends_with_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "AHEAD", 3 * reading.EVENT_BYTES)
     produced: list[int] = []
-    is_waiting = threading.Event()
+    blocked: queue.SimpleQueue[int] = queue.SimpleQueue()  # how many events there were whenever the reader waits
 
     def events() -> Iterator[Any]:
         for n in range(100):
             produced.append(n)
-            if n == 5:  # one taken, three in the queue, one that waits for room
-                is_waiting.set()
             yield END
 
+    wait_for = threading.Condition.wait_for
+
+    def noted(condition: threading.Condition, predicate: Callable[[], bool], timeout: float | None = None) -> bool:
+        if threading.current_thread() is not threading.main_thread() and not predicate():
+            blocked.put(len(produced))
+        return wait_for(condition, predicate, timeout)
+
+    monkeypatch.setattr(threading.Condition, "wait_for", noted)
     before = threading.active_count()
     ahead = reading.read_ahead(events())
-    assert next(ahead) is END
-    assert not is_waiting.wait(0.2)
-    assert next(ahead) is END
-    assert is_waiting.wait(10)
+    for taken in (1, 2, 3):
+        assert next(ahead) is END
+        # The reader has come to a stop: what was taken, three in the queue, one that waits for room.
+        while (made := blocked.get(timeout=60)) < taken + 4:
+            assert made == taken + 3  # it was full before this one was taken
+        assert made == taken + 4
     ahead.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before
-    assert len(produced) <= 7
+    assert len(produced) == 7
 
 
 def test_an_error_of_the_reader_is_raised_after_the_events_before_it() -> None:
@@ -75,6 +86,18 @@ def test_a_file_that_cannot_be_opened_is_listed_and_the_others_land(
     assert rows(home, "landings", "path, state, sha256 = ''") == [
         ("a.jsonl", "done", False), ("locked.jsonl", "unrecognised", True), ("z.jsonl", "done", False)
     ]  # fmt: skip
+
+
+def test_a_file_whose_first_bytes_cannot_be_read_is_closed() -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError("input/output error")
+
+    raw = Failing()
+    with pytest.raises(UsageError, match="cannot be read beyond its first 0 bytes: input/output error") as error:
+        Stream(raw)
+    assert raw.closed
+    del error  # until here the traceback keeps the stream: it is not garbage collection that closes the file
 
 
 def test_a_record_that_is_not_accounted_for_is_an_error_of_ours() -> None:
