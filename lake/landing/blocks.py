@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import BinaryIO, cast
 
-from lake.landing.containers import KEPT, MAX_RECORD, Block, too_long
+from lake.landing.checks import KEPT, Block, too_long
 from lake.landing.inputs import InputFile
 from lake.landing.recognition import parsed
 from lake.landing.streams import Stream
-from lake.sources.protocol import Bad, DocumentFormat, Format, RecordFormat, Row, Skip, SpanFormat
+from lake.sources.protocol import MAX_RECORD, Bad, DocumentFormat, Format, RecordFormat, Row, Skip, SpanFormat
 from lake.sources.registry import DOCUMENT_FORMATS, RECORD_FORMATS, SPAN_FORMATS
 from lake.times import utc_time
 

@@ -1,81 +1,27 @@
 """Containers: a file's decompressed bytes to blocks of records, with the exact bytes of each.
 
 JSONL, a JSON list, JSON values one after the other, the items below a key. Everything streams: a block is some
-megabytes, a list of 10 GB is never in memory. A record is checked to be UTF-8 and JSON here, once; what is neither
-stays a record, with a problem. Tables (CSV, Parquet) are in `lake.landing.tabular`.
+megabytes, a list of 10 GB is never in memory. What is cut is checked in `lake.landing.checks`; tables (CSV, Parquet)
+are in `lake.landing.tabular`.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from collections.abc import Generator, Iterator
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from lake.landing import json_scan
+from lake.landing.checks import KEPT, WHITE_SPACE, Block, Bounds, checked, too_long, unreadable
 from lake.landing.streams import Stream
+from lake.sources.protocol import MAX_RECORD
 
 CHUNK = 4 << 20  # bytes read at a time
 ROOM = 65_536  # records of a block at most
-MAX_RECORD = 128 << 20  # a longer record is a reject
-KEPT = 1 << 20  # of a longer one, the bytes that its reject keeps
 LONGEST_KEY = 1 << 20  # bytes; a longer key is taken for none
 BOM = b"\xef\xbb\xbf"
-WHITE_SPACE = b" \t\r\n"
-
-Bounds = NDArray[np.int64]
-
-
-@dataclass
-class Block:
-    """Some records of a file, in order.
-
-    Attributes:
-        payloads: their bytes.
-        positions: line, element or row numbers from 1, or byte offsets.
-        problems: index of a record that cannot be read, to the reason.
-        sizes: index of a record whose payload is only its beginning, to its length in bytes.
-        skipped: records that do not land, by type.
-        natural_keys: per record, or None when no record has one.
-        content_types: likewise.
-        observed: likewise.
-    """
-
-    payloads: list[bytes] = field(default_factory=list)
-    positions: Sequence[int] = field(default_factory=list)
-    problems: dict[int, str] = field(default_factory=dict)
-    sizes: dict[int, int] = field(default_factory=dict)
-    skipped: Counter[str] = field(default_factory=Counter)
-    natural_keys: list[str | None] | None = None
-    content_types: list[str | None] | None = None
-    observed: list[datetime | None] | None = None
-
-
-def unreadable(payload: bytes, position: int, reason: str, size: int | None = None) -> Block:
-    """Return a block of one record that cannot be read.
-
-    Args:
-        payload: its bytes, or only the first of them.
-        position: line, element or row number from 1, or byte offset.
-        reason: what was found and what was expected.
-        size: length of the whole record in bytes; default that of the payload.
-    """
-    length = len(payload) if size is None else size
-    if length > MAX_RECORD:
-        payload = payload[:KEPT]
-    sizes = {0: length} if length != len(payload) else {}
-    return Block([payload], [position], {0: reason}, sizes)
-
-
-def too_long(size: int) -> str:
-    """Say that a record is above the limit."""
-    return f"the record has {size:,} bytes; at most {MAX_RECORD:,} land"
 
 
 def jsonl(stream: Stream) -> Iterator[Block]:
@@ -155,7 +101,7 @@ class _Cursor:
     def next(self) -> bytes:
         """Pass white space and return the next byte, which stays; nothing at the end."""
         while True:
-            rest = self.data[self.at : self.at + 4096].lstrip(b" \t\r\n")
+            rest = self.data[self.at : self.at + 4096].lstrip(WHITE_SPACE)
             self.at += min(len(self.data) - self.at, 4096) - len(rest)
             if rest:
                 return rest[:1]
@@ -225,7 +171,7 @@ def json_whole(stream: Stream) -> Iterator[Block]:
             size += len(piece)
         yield unreadable(data[:KEPT], 1, too_long(size), size)
         return
-    data = data.strip(b" \t\r\n")
+    data = data.strip(WHITE_SPACE)
     if stream.broken is not None:
         yield unreadable(data, 1, stream.broken)
     elif data:
@@ -329,7 +275,7 @@ def _elements(cursor: _Cursor, kind: str) -> Generator[Block, None, tuple[int, b
 
 def _open_end(cursor: _Cursor, kind: str, number: int, dropped: int, beginning: bytes) -> Iterator[Block]:
     """Say what the end of a file left open."""
-    rest = cursor.data[cursor.at :].strip(b" \t\r\n")
+    rest = cursor.data[cursor.at :].strip(WHITE_SPACE)
     reason = cursor.stream.broken
     if dropped:
         yield unreadable(beginning, number, too_long(dropped + len(rest)), dropped + len(rest))
@@ -354,60 +300,3 @@ def _cut(data: bytes, starts: Bounds, ends: Bounds, number: int, kind: str) -> B
     parts = [b"{" + data[s:e] + b"}" for s, e in zip(starts.tolist(), ends.tolist(), strict=True)]
     stops = np.cumsum([len(p) for p in parts])
     return checked(b"".join(parts), np.concatenate([[0], stops[:-1]]), stops, number)
-
-
-def checked(data: bytes, starts: Bounds, ends: Bounds, number: int, skip_empty: str | None = None) -> Block:
-    """Make a block of records, each checked to be UTF-8 and JSON.
-
-    Args:
-        data: the bytes that hold them.
-        starts: first byte of each.
-        ends: one past the last byte of each.
-        number: position of the first.
-        skip_empty: name under which records of white space alone are counted instead; None: they are problems.
-    """
-    payloads = [data[s:e] for s, e in zip(starts.tolist(), ends.tolist(), strict=True)]
-    problems = json_scan.find_problems(payloads)
-    positions: Sequence[int] = range(number, number + len(payloads))
-    skipped: Counter[str] = Counter()
-    blank = {i for i in problems if not payloads[i].strip(WHITE_SPACE)} if skip_empty is not None else set()
-    if skip_empty is not None and blank:
-        skipped[skip_empty] = len(blank)
-        kept = [i for i in range(len(payloads)) if i not in blank]
-        problems = {new: problems[old] for new, old in enumerate(kept) if old in problems}
-        positions, payloads = [number + i for i in kept], [payloads[i] for i in kept]
-    block = Block(payloads, positions, skipped=skipped)
-    block.problems = {index: f"not JSON: {reason}" for index, reason in problems.items()}
-    if payloads:
-        _mark_not_utf8(block, data[int(starts[0]) : int(ends[-1])])
-    _mark_too_long(block)
-    return block
-
-
-def _mark_not_utf8(block: Block, data: bytes) -> None:
-    if is_utf8(data):
-        return
-    for index, payload in enumerate(block.payloads):
-        try:
-            payload.decode()
-        except UnicodeDecodeError as error:
-            block.problems[index] = f"not UTF-8: byte 0x{payload[error.start]:02x} at {error.start}"
-
-
-def _mark_too_long(block: Block) -> None:
-    for index, payload in enumerate(block.payloads):
-        if len(payload) > MAX_RECORD:
-            block.problems[index] = too_long(len(payload))
-            block.sizes[index] = len(payload)
-            block.payloads[index] = payload[:KEPT]
-
-
-def is_utf8(data: bytes) -> bool:
-    """Say whether bytes are UTF-8, at the speed of memory."""
-    offsets = pa.py_buffer(np.array([0, len(data)], np.int64))
-    array: Any = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])
-    try:
-        array.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True

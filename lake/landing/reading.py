@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO, cast
 
 from lake.landing.blocks import read_blocks
-from lake.landing.containers import Block
+from lake.landing.checks import Block
 from lake.landing.inputs import InputFile
 from lake.landing.ledger import Ledger
 from lake.landing.recognition import recognise_file

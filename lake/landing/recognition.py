@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from lake.landing import containers, tabular
-from lake.landing.containers import Block
+from lake.landing.checks import Block, is_utf8
 from lake.landing.streams import Stream
-from lake.sources.protocol import Format, JsonFormat
+from lake.sources.protocol import MAX_RECORD, Format, JsonFormat
 from lake.sources.registry import JSON_FORMATS, json_formats_of, sniffed_formats_of
 
 HEAD = 1 << 16  # what `sniff` sees
 SAMPLE = 20  # records that decide what a file is
-PEEKS = (1 << 20, 16 << 20, 132 << 20)  # what is looked at until a record is complete
+# What is looked at until a record is complete: at the end the longest that lands, with what stands before it.
+PEEKS = (1 << 20, 16 << 20, MAX_RECORD + (4 << 20))
 EARLY = 20  # formats of a lower ORDER are asked before JSON is tried
 
 
@@ -74,7 +75,7 @@ def _described(head: bytes) -> str:
         return "a Parquet file"
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
         return "what begins like JSON and is none"
-    if b"\0" in head or not containers.is_utf8(head[:-4]):
+    if b"\0" in head or not is_utf8(head[:-4]):
         return f"bytes that are no UTF-8 text, beginning 0x{head[:8].hex()}"
     return f"text beginning {head[:40].decode(errors='replace')!r}"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake.landing.containers import Block
+from lake.landing.checks import Block
 from lake.landing.inputs import InputFile
 from lake.sources.protocol import Format
 from lake.sources.registry import identity_of

@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake.json_values import exact_number, json_value
-from lake.landing.containers import BOM, KEPT, MAX_RECORD, Block, skip_bom, too_long, unreadable
+from lake.landing.checks import KEPT, Block, too_long, unreadable
+from lake.landing.containers import BOM, skip_bom
 from lake.landing.streams import Stream
+from lake.sources.protocol import MAX_RECORD
 
 ROWS = 2048  # rows of a block, fewer where they are long
 BLOCK_BYTES = 8 << 20

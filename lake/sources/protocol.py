@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
+MAX_RECORD = 128 << 20  # bytes; a longer record is a reject
+
 
 @dataclass(frozen=True, slots=True)
 class Row:

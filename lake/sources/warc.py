@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO
 
-from lake.sources.protocol import Bad, Row, Skip
+from lake.sources.protocol import MAX_RECORD, Bad, Row, Skip
 from lake.times import utc_time
 
 NAME = "warc"
@@ -26,7 +26,6 @@ KINDS = ("web",)
 ORDER = 10
 
 LANDS = frozenset({"response", "resource", "conversion"})
-MAX_RECORD = 128 << 20
 MAX_LINE = 64 << 10
 MAX_HEAD = 1 << 20
 PIECE = 1 << 20

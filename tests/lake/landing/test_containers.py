@@ -22,8 +22,8 @@ import zstandard
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from lake.landing import containers, json_scan, tabular
-from lake.landing.containers import Block
+from lake.landing import checks, containers, json_scan, tabular
+from lake.landing.checks import Block
 from lake.landing.streams import Stream, compression, without_suffix
 from tests.effort import examples
 
@@ -80,7 +80,7 @@ def test_what_is_json_is_what_a_strict_parser_reads(value: Any, edits: list[tupl
         at = place % len(data)
         data[at : at + (not insert)] = bytes([byte])
     whole = bytes(data)
-    block = containers.checked(whole, np.array([0]), np.array([len(whole)]), 1)
+    block = checks.checked(whole, np.array([0]), np.array([len(whole)]), 1)
     assert (not block.problems) == strict(whole)
 
 
@@ -201,8 +201,10 @@ def test_a_broken_list_gives_what_is_whole_and_says_what_is_not(
 
 @pytest.mark.parametrize("cut", [containers.jsonl, containers.json_list])
 def test_a_record_above_the_limit_is_a_problem_and_the_rest_is_read(cut: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("CHUNK", 100), ("MAX_RECORD", 1000), ("KEPT", 10)):
-        monkeypatch.setattr(containers, name, value)
+    monkeypatch.setattr(containers, "CHUNK", 100)
+    for module in (checks, containers):
+        monkeypatch.setattr(module, "MAX_RECORD", 1000)
+        monkeypatch.setattr(module, "KEPT", 10)
     long = b'"' + b"x" * 5000 + b'"'
     parts = [b'{"a":1}', long, b'{"b":2}', b'"' + b"y" * 1010 + b'"', b"3"]
     data = b"\n".join(parts) if cut is containers.jsonl else b"[" + b",".join(parts) + b"]"

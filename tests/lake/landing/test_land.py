@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from lake.errors import FormatError, SourceError, UsageError
 from lake.identity import H
-from lake.landing import reading, streams
+from lake.landing import checks, containers, reading, streams
 from lake.landing.inputs import InputFile
 from lake.landing.land import Summary, land
 from tests.effort import examples
@@ -323,8 +323,9 @@ def test_a_named_format_lands_what_it_would_not_recognise(put: Lander) -> None:
 def test_a_record_above_the_limit_is_a_reject_and_the_rest_lands(
     put: Lander, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lake.landing.containers.MAX_RECORD", 5000)
-    monkeypatch.setattr("lake.landing.containers.KEPT", 100)
+    for module in (checks, containers):
+        monkeypatch.setattr(module, "MAX_RECORD", 5000)
+        monkeypatch.setattr(module, "KEPT", 100)
     long = chat("x" * 9000)
     assert counts(put({"x.jsonl": b"\n".join([chat("a"), long, chat("b")])})) == (3, 2, 0, 1, 0)
     assert rows(home, "rejects", "payload, payload_bytes, position") == [(long[:100], len(long), 2)]
