@@ -1,4 +1,4 @@
-"""Keys under which formats keep what counts: one table each, for landing (`lake.sources`) and for what reads the rows.
+"""Keys, and marks of bytes, that formats are known and read by: one table each, for landing and for the rows' readers.
 
 What a format is recognised by and what its reader looks for must not drift apart: a label that one half knows and the
 other does not makes a rejected answer a row to train on. `tests/lake/sources/test_registry.py` holds the halves

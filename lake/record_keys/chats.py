@@ -34,10 +34,15 @@ SIDE_KEYS = (  # chosen, rejected
 LABEL_KEYS = ("label", "kto_tag")  # of TRL, of LLaMA-Factory
 LABELS = {True: True, False: False, "true": True, "false": False, "True": True, "False": False}
 """What a label may be, and its verdict; 1 and 0 are found as well, being equal to the booleans."""
+SYSTEM_KEYS = ("system", "system_prompt", "system_message")  # the system prompt beside the texts
+CREATED_KEYS = ("created_at", "timestamp", "created", "date")
 SPEAKERS = {"Human": "user", "Assistant": "assistant"}  # of HH's dialogues, each before a colon
 
-# Recorded calls of a model
+# Chats and recorded calls of a model
 
+# Beside those of rows, since other names occur and another one counts first.
+CALL_SYSTEM_KEYS = ("system", "system_prompt", "instructions", "system_instruction", "systemInstruction")
+CALL_CREATED_KEYS = ("created", "created_at", "createdAt", "timestamp", "create_time", "start_time", "tstamp")
 REQUEST_KEYS = ("request", "req", "reqPayload", "request_body")
 RESPONSE_KEYS = ("response", "resp", "respPayload", "response_body", "completion")
 HTTP_REQUEST_KEYS = ("url", "method")  # beside a `body`
@@ -56,4 +61,5 @@ ANTHROPIC_THOUGHTS = ("thinking", "redacted_thinking")
 SPAN_CONTEXT_KEYS = ("spanContext", "context", "span_context")  # objects that may hold the ids
 TRACE_ID_KEYS = ("traceId", "trace_id")
 SPAN_ID_KEYS = ("spanId", "span_id")
+START_KEYS = ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time")
 END_KEYS = ("endTimeUnixNano", "end_time_unix_nano", "endTime", "end_time")

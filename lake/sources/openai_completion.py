@@ -15,7 +15,7 @@ def lacks(record: object) -> str | None:
     """Say what a record lacks to be a call."""
     if isinstance(record, list):
         chunks = record and all(isinstance(c, dict) and c.get("object") == CHUNK_OBJECT for c in record)
-        return None if chunks else "no list of chat.completion.chunk"
+        return None if chunks else f"no list of {CHUNK_OBJECT}"
     if not isinstance(record, dict):
         return "records are not JSON objects"
     if record.get("object") == CHUNK_OBJECT:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from lake.record_keys.chats import CALL_SYSTEM_KEYS, CHUNK_OBJECT
 from transforms.chat.blocks import Message, UnreadableShape, block_call, json_text, loaded, message, text_of
 from transforms.chat.turns import all_turns, turns
 
 DISPLAY = re.compile(r"^(system|developer|user|assistant|tool|function): ", re.MULTILINE)
-SYSTEM_KEYS = ("system", "system_prompt", "instructions", "system_instruction", "systemInstruction")
 
 
 def given(value: object) -> list[Message]:
@@ -75,7 +75,7 @@ def display_turns(text: str) -> list[Message]:
 
 def system_turns(request: Mapping[str, Any]) -> list[Message]:
     """Return the system prompt beside the messages, as Anthropic, Gemini and OpenAI's responses write it."""
-    for key in SYSTEM_KEYS:
+    for key in CALL_SYSTEM_KEYS:
         value = parsed(request.get(key))
         if isinstance(value, dict) and "parts" in value:
             value = value["parts"]
@@ -149,7 +149,7 @@ def _list_answer(items: list[Any]) -> list[Message]:
     calls = [i for i in items if isinstance(i, dict) and ("toolCallId" in i or "toolName" in i) and "result" not in i]
     if len(calls) == len(items):
         return [message("assistant", None, tool_calls=[block_call(c) for c in calls])]
-    if all(isinstance(i, dict) and (i.get("object") == "chat.completion.chunk" or "event" in i) for i in items):
+    if all(isinstance(i, dict) and (i.get("object") == CHUNK_OBJECT or "event" in i) for i in items):
         return next(iter(answers(_joined_chunks(items))), [])
     return all_turns(items, "assistant")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lake.record_keys.chats import CREATED_KEYS, SYSTEM_KEYS
 from transforms.chat.blocks import Message, message
 from transforms.chat.units import outcome, provenance, time
 
@@ -44,9 +45,7 @@ def row_facts(record: Mapping[str, Any]) -> dict[str, Any]:
     """
     sides = [record, *(record[key] for key in NESTED if isinstance(record.get(key), dict))]
     given = {field: _first(sides, names, field) for field, names in NAMES.items()}
-    created = next(
-        (t for s in sides for k in ("created_at", "timestamp", "created", "date") if (t := time(s.get(k)))), None
-    )
+    created = next((t for s in sides for k in CREATED_KEYS if (t := time(s.get(k)))), None)
     facts = {
         "created_at": created,
         "outcome": outcome(record.get("reward"), record.get("feedback"), record.get("verdict")),
@@ -77,7 +76,7 @@ def _first(sides: list[Mapping[str, Any]], names: tuple[str, ...], field: str) -
 
 def system_message(record: Mapping[str, Any]) -> list[Message]:
     """Return the system prompt that stands beside the texts."""
-    for key in ("system", "system_prompt", "system_message"):
+    for key in SYSTEM_KEYS:
         value = record.get(key)
         if isinstance(value, str) and value:
             return [message("system", value)]

@@ -24,7 +24,6 @@ Unit = dict[str, Any]
 EXAMPLE = arrow(PACKAGE, "curated/examples")
 EXAMPLE_COLUMNS = ("messages", "chosen", "rejected", "tools", "label", "created_at", "outcome", "provenance")
 TIME = pa.timestamp("us", tz="UTC")
-MESSAGES: pa.DataType = EXAMPLE.field("messages").type
 
 SPAN = pa.struct(
     [

@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake.record_keys.documents import TEXT_KEYS
+from lake.record_keys.documents import NO_TEXT_PAYLOAD, TEXT_KEYS
 from transforms.kernel import Kernel
 from transforms.text import html_text, http_message, mojibake
 from transforms.text.decoding import decode
@@ -37,18 +37,6 @@ TEXTUAL = re.compile(
     r"message/|[^/]+/[^/;]+\+(?:json|xml)$|multipart/|unknown|unk$|no-type"
 )
 PARAMETER = re.compile(r";\s*([\w!#$&^.+*-]+)\s*=\s*(\"(?:\\.|[^\"\\])*\"|[^;]*)", re.DOTALL)
-MAGIC = (
-    b"%PDF-",
-    b"\x89PNG",
-    b"GIF8",
-    b"\xff\xd8\xff",
-    b"PK\x03\x04",
-    b"\x1f\x8b",
-    b"wOFF",
-    b"wOF2",
-    b"RIFF",
-    b"\x00\x00\x01\x00",
-)
 
 
 @dataclass(frozen=True)
@@ -117,7 +105,7 @@ def _extract_body(data: bytes, media: str, parameters: dict[str, str]) -> Extrac
     if not data:
         return Extracted()
     # Servers call images text/html, so the first bytes count more than the type.
-    if data.startswith(MAGIC) or (media and not TEXTUAL.match(media) and media not in (*MARKUP, *XML)):
+    if data.startswith(NO_TEXT_PAYLOAD) or (media and not TEXTUAL.match(media) and media not in (*MARKUP, *XML)):
         return UNDECODABLE
     declared = tuple(charset for charset in [parameters.get("charset")] if charset)
     page = media in MARKUP or bool(html_text.OPENS_LIKE_HTML.match(data[:2048]) and media not in ("text/markdown",))

@@ -2,8 +2,8 @@
 
 To add one: write `units` in `transforms/chat/formats/<name>.py` and put the module into `FORMATS` of
 `transforms/chat/chats.py` under the name that it has in `lake.sources`. Turns of any dialect are read by
-`transforms.chat.turns`, calls of a model by `transforms.chat.calls`; keys that landing looks for as well belong into
-`lake.record_keys.chats`.
+`transforms.chat.turns`, calls of a model by `transforms.chat.calls`; keys that landing or another reader looks
+for as well belong into `lake.record_keys.chats`.
 """
 
 from __future__ import annotations

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lake.record_keys.chats import CALL_CREATED_KEYS
 from transforms.chat.blocks import Message, UnreadableShape
 from transforms.chat.calls import system_turns, tools_text
 from transforms.chat.turns import all_turns
 from transforms.chat.units import Unit, outcome, provenance, time, unit
-
-CREATED = ("created", "created_at", "createdAt", "timestamp", "create_time", "start_time", "tstamp")
 
 
 def units(record: object) -> list[Unit]:
@@ -49,7 +48,7 @@ def chat(record: Mapping[str, Any], turns: list[Message]) -> Unit:
 
 def created(*records: object) -> Any:
     """Return the first time written in some records, None where there is none."""
-    times = (time(r.get(key)) for r in records if isinstance(r, dict) for key in CREATED)
+    times = (time(r.get(key)) for r in records if isinstance(r, dict) for key in CALL_CREATED_KEYS)
     return next((t for t in times if t is not None), None)
 
 

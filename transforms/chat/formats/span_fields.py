@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lake.record_keys.chats import END_KEYS, SPAN_CONTEXT_KEYS, SPAN_ID_KEYS, TRACE_ID_KEYS
+from lake.record_keys.chats import END_KEYS, SPAN_CONTEXT_KEYS, SPAN_ID_KEYS, START_KEYS, TRACE_ID_KEYS
 from transforms.chat.blocks import loaded
 from transforms.chat.calls import parsed
 from transforms.chat.units import time
 
 DEPTH = 24
-START_KEYS = ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time")
 VALUES = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue")
 
 
