@@ -159,6 +159,7 @@ print(extend({home!r}, range(0, 400, 2))[0])
 """
 
 
+@pytest.mark.integration
 def test_builds_that_compute_the_same_at_a_time_store_it_once(lake: str) -> None:
     table.create(f"{lake}/memo/halves/{memo.fingerprint(HALVES)}", memo.stored(HALVES))
     script = RACER.format(root=str(ROOT), home=lake)

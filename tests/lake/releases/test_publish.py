@@ -105,6 +105,7 @@ def test_a_row_that_stands_twice_is_published_twice(small: SmallLake) -> None:
     assert read(small) == rows(1, 2)
 
 
+@pytest.mark.integration
 def test_many_small_files_are_joined(small: SmallLake) -> None:
     for n in range(20):
         small.build(rows(*range(n + 1)))

@@ -110,6 +110,7 @@ def test_each_task_of_arc_agi_is_one_record(data: Path) -> None:
     assert {read(f, "benchmark") for f in files} == {("arc_agi", 1)}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("folder", "pages"),
     [("react_native_docs/website", 416), ("tldr_pages", 7541), ("udhr/udhr", 52), ("udhr/udhr2", 162)],

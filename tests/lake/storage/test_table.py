@@ -127,6 +127,7 @@ except table.CommitConflict:
 """
 
 
+@pytest.mark.integration
 def test_of_two_processes_on_one_version_one_wins_and_one_conflicts(tmp_path: Path) -> None:
     uri, gate = str(tmp_path / "t"), str(tmp_path / "gate")
     table.create(uri, pa.schema([pa.field("row_id", pa.string(), nullable=False)]))
