@@ -32,7 +32,10 @@ RECORDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", "
 
 
 def sniff(head: bytes, path: str) -> str | None:
-    """Say what a file lacks to be text: bytes that are no control characters, UTF-16 excepted."""
+    """Say what a file lacks to be text: bytes that are no control characters, UTF-16 excepted.
+
+    Arguments as for `DocumentFormat.sniff`.
+    """
     if head.startswith(NO_TEXT_FILE):
         return "the first bytes are those of a binary format"
     if PurePosixPath(path).suffix.lower() in RECORDS or _is_json(head):
@@ -56,7 +59,10 @@ def _is_json(head: bytes) -> bool:
 
 
 def content_type(head: bytes, path: str) -> str | None:
-    """Return the media type by the suffix; without one a guess, with the file's name."""
+    """Return the media type by the suffix; without one a guess, with the file's name.
+
+    Arguments as for `DocumentFormat.sniff`.
+    """
     file = PurePosixPath(path)
     known = SUFFIXES.get(file.suffix.lower())
     if known or file.name == "..md":

@@ -29,7 +29,7 @@ LANDS = frozenset({"response", "resource", "conversion"})
 MAX_LINE = 64 << 10
 MAX_HEAD = 1 << 20
 PIECE = 1 << 20
-OPENING = 64  # bytes in which the opening of a record stands, and more
+MARKER_BYTES = 64  # at least the length of what `NEXT_RECORD` finds, which may lie across two pieces
 
 WARC_LINE = re.compile(rb"WARC/\d+\.\d+\s*$")
 # URL (which may hold spaces) IP date type length; version 2 has five fields more between type and length.
@@ -41,7 +41,10 @@ NEXT_RECORD = re.compile(rb"\r?\nWARC/\d+\.\d+\r?\nWARC-|\r?\nWARC/\d+\.\d+\r?\n
 
 
 def sniff(head: bytes, path: str) -> str | None:
-    """Say what the first bytes lack to be WARC or ARC."""
+    """Say what the first bytes lack to be WARC or ARC.
+
+    Arguments as for `DocumentFormat.sniff`.
+    """
     first = head.lstrip(b"\r\n").split(b"\n", 1)[0]
     if WARC_LINE.match(first) or first.startswith(b"filedesc://"):
         return None
@@ -168,7 +171,7 @@ def _too_long(source: PushbackReader, head: Head, length: int) -> Bad | Skip:
             at = there - len(tail) + inside.start()
             reason = f"Content-Length {length} runs over the next record, at {at}"
             return Bad(head.raw + beginning, head.start, reason, len(head.raw) + at)
-        beginning, tail, there = beginning or piece, window[-OPENING:], there + len(piece)
+        beginning, tail, there = beginning or piece, window[-MARKER_BYTES:], there + len(piece)
     if head.type not in LANDS and there == length:
         return Skip(head.type)
     reason = f"the block has {length} bytes; at most {MAX_RECORD} are kept"

@@ -163,7 +163,8 @@ def _blocks(raw: Mapping[str, Any]) -> list[Any]:
 class Splitter:
     """Gathers the blocks of one turn into messages, in order.
 
-    A class because a turn has seven slots that fill as its blocks are walked; `walk` empties them at each tool result.
+    A class because what is gathered of a turn (texts, thoughts, calls, parts) fills as its blocks are walked; `walk`
+    empties it at each tool result.
     """
 
     def __init__(self, role: str, raw: Mapping[str, Any]) -> None:

@@ -101,11 +101,11 @@ def compute(batch: pa.RecordBatch, index: Index) -> pa.RecordBatch:
     unknown = {suite for row in asked for suite in row} - index.suites
     if unknown:
         raise InternalError(f"asked for suites {sorted(unknown)} that no item has; expected those of the items.")
-    found: list[list[TextHits]] = [[] for _ in asked]
-    for row, hits in search(index, batch.column("text")):
-        found[row] = [suite for suite in hits if suite["suite"] in asked[row]]
+    hits: list[list[TextHits]] = [[] for _ in asked]
+    for row, of_text in search(index, batch.column("text")):
+        hits[row] = [suite for suite in of_text if suite["suite"] in asked[row]]
     return pa.RecordBatch.from_arrays(
-        [batch.column("text_hash"), suites, pa.array(found, pa.list_(FOUND))], schema=RESULTS
+        [batch.column("text_hash"), suites, pa.array(hits, pa.list_(FOUND))], schema=RESULTS
     )
 
 

@@ -60,7 +60,7 @@ def _table(codes: Codes) -> Table:
     # Between a quarter and a half of the slots are taken, so a probe ends after one or two of them.
     bits = max(10, int(2 * len(codes)).bit_length())
     keys, values = np.zeros(1 << bits, np.uint64), np.full(1 << bits, -1, np.int64)
-    bitmap_bits = bits + 3  # 16 to 32 bits for a code: at most 1 of 16 foreign codes goes on to the table
+    bitmap_bits = bits + 3  # 16 to 32 bits for a code: at most 1 of 16 codes that are not in the table goes on to it
     bitmap = np.zeros(1 << (bitmap_bits - 6), np.uint64)
     built = Table(bitmap, keys, values, np.uint64(64 - bitmap_bits), np.uint64(64 - bits))
     _insert(codes, *built)

@@ -208,9 +208,7 @@ def _decode_escaped(data: bytes) -> Decoded | None:
 
 def _decode_utf16(data: bytes) -> Decoded | None:
     """Decode UTF-16 without a mark, told by its zero bytes; of fewer than four pairs these say too little."""
-    if (
-        len(data) < 8 or len(data) % 2 or 0 not in data
-    ):  # most texts hold no zero: one fast search instead of two counts
+    if len(data) < 8 or len(data) % 2 or 0 not in data:
         return None
     codec = utf16_codec(data)
     return _decode_strictly(data, codec) if codec else None

@@ -37,9 +37,9 @@ BLOCKS = frozenset({
 def declared_charsets(data: bytes) -> tuple[str, ...]:
     """Return the charsets that a page names for itself in its first 4,096 bytes (WHATWG HTML, prescan)."""
     head = data[:4096]
-    found = [m[1].decode("ascii") for m in (XML_ENCODING.search(head), META_CHARSET.search(head)) if m]
+    labels = [m[1].decode("ascii") for m in (XML_ENCODING.search(head), META_CHARSET.search(head)) if m]
     # A page that could be read to find the label is not in UTF-16, whatever the label says.
-    return tuple("utf-8" if label.lower().startswith("utf-16") else label for label in found)
+    return tuple("utf-8" if label.lower().startswith("utf-16") else label for label in labels)
 
 
 def extract(page: str) -> tuple[str, str]:

@@ -27,7 +27,7 @@ _TAIL = "[\x80-\x9f" + "".join(map(re.escape, _CP1252[0x80:])) + "]"
 # A capital at the end of a word and the mark that closes it, as in `AMANHÃ”`, are good Portuguese as well.
 _WORD_END = "(?<=[A-ZÀ-Þ])[À-ß](?:[“”‘’–—…™€›‹„‚](?![^\\W\\d_])|[\xa0-\xbf](?![a-zà-ÿ]))"
 _CHARACTER = f"(?:(?!{_WORD_END})[À-ß]{_TAIL}|[à-ï]{_TAIL}{{2}}|[ð-ô]{_TAIL}{{3}})"
-# What stands alone between quotes is spoken of, as in a table that says what "Ã©" should be.
+# What stands alone between quotes is an example, as in a table that says what "Ã©" should be, and is left alone.
 SIGN = re.compile(f"(?<![\"'`“‘]){_CHARACTER}|{_CHARACTER}(?![\"'`”’])|(?<=[a-z.,;:!?])Â ")
 # The same in UTF-8, as far as a scan for one fixed first byte can tell; 20 times faster than the one above.
 MAYBE = re.compile(rb"\xc3(?:[\x80-\xb4](?:\xc2|\xe2[\x80\x82\x84]|\xc5|\xc6\x92|\xcb)|\x82 )")

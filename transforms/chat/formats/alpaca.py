@@ -13,7 +13,11 @@ from transforms.chat.units import Unit, unit
 
 
 def units(record: object) -> list[Unit]:
-    """Read one row."""
+    """Read one row.
+
+    Raises:
+        UnreadableShape: it is no such row.
+    """
     if not isinstance(record, dict) or not isinstance(record.get("instruction"), str):
         raise UnreadableShape("no text 'instruction'")
     answer = next((record[key] for key in ANSWER_KEYS if isinstance(record.get(key), str)), None)

@@ -19,7 +19,11 @@ NOTES = ("summary", "system", "progress", "file-history-snapshot", "queue-operat
 
 
 def units(record: object) -> list[Unit]:
-    """Read one line."""
+    """Read one line.
+
+    Raises:
+        UnreadableShape: it is no such line.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     span, kind, inner = _line_span(record), record.get("type"), record.get("message")

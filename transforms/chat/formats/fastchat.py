@@ -14,7 +14,11 @@ from transforms.chat.units import Unit, provenance, time, unit
 
 
 def units(record: object) -> list[Unit]:
-    """Read one question, answer or judge prompt."""
+    """Read one question, answer or judge prompt.
+
+    Raises:
+        UnreadableShape: it is none of these.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     if isinstance(record.get("turns"), list):

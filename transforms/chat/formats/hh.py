@@ -17,7 +17,11 @@ TURN = re.compile(rf"(?:^\s*|\n\n)({'|'.join(SPEAKERS)}):")
 
 
 def units(record: object) -> list[Unit]:
-    """Read one pair."""
+    """Read one pair.
+
+    Raises:
+        UnreadableShape: it is no such pair.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     return [pair(record, [], _dialogue(record.get("chosen")), _dialogue(record.get("rejected")))]

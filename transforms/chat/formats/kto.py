@@ -17,7 +17,11 @@ from transforms.chat.units import Unit
 
 
 def units(record: object) -> list[Unit]:
-    """Read one labelled chat."""
+    """Read one labelled chat.
+
+    Raises:
+        UnreadableShape: it is no such chat.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     verdict = _label(record)

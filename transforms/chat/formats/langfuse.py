@@ -20,7 +20,11 @@ Call = tuple[dict[str, Any], list[Message]]
 
 
 def units(record: object) -> list[Unit]:
-    """Read one trace."""
+    """Read one trace.
+
+    Raises:
+        UnreadableShape: it is no such trace.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     trace = record["trace"] if isinstance(record.get("trace"), dict) else record

@@ -17,7 +17,11 @@ from transforms.chat.units import Unit, outcome, provenance, time, unit
 
 
 def units(record: object) -> list[Unit]:
-    """Read one chat."""
+    """Read one chat.
+
+    Raises:
+        UnreadableShape: it is no such chat.
+    """
     if isinstance(record, list):
         record = {"messages": record}
     if not isinstance(record, dict) or not isinstance(record.get("messages"), list):

@@ -23,7 +23,11 @@ ANSWERS = ("choices", "candidates", "output", "content")
 
 
 def units(record: object) -> list[Unit]:
-    """Read one call."""
+    """Read one call.
+
+    Raises:
+        UnreadableShape: it is no such call.
+    """
     record = parsed(record)
     if isinstance(record, list):  # the chunks of one stream
         return [unit(turns) for turns in answers(record)]

@@ -23,7 +23,11 @@ QUESTIONS = ("prompt", "question", "query", "instruction", "input")
 
 
 def units(record: object) -> list[Unit]:
-    """Read one pair."""
+    """Read one pair.
+
+    Raises:
+        UnreadableShape: it is no such pair.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     keys = next((keys for keys in SIDE_KEYS if all(key in record for key in keys)), None)

@@ -20,7 +20,11 @@ END = "<|endoftext|>"
 
 
 def units(record: object) -> list[Unit]:
-    """Read one row."""
+    """Read one row.
+
+    Raises:
+        UnreadableShape: it is no such row.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     turns = [*_prompt_turns(record), *_completion_turns(record)]

@@ -13,7 +13,11 @@ from transforms.chat.units import UNREADABLE, Unit, unit
 
 
 def units(record: object) -> list[Unit]:
-    """Read one task."""
+    """Read one task.
+
+    Raises:
+        UnreadableShape: it is no such task.
+    """
     if not isinstance(record, dict) or not isinstance(record.get("instruction"), str):
         raise UnreadableShape("no text 'instruction'")
     instances = record.get("instances")

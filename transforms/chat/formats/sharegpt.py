@@ -16,7 +16,11 @@ from transforms.chat.units import Unit
 
 
 def units(record: object) -> list[Unit]:
-    """Read one conversation."""
+    """Read one conversation.
+
+    Raises:
+        UnreadableShape: it is no such conversation.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     conversation = next((record[k] for k in CONVERSATION_KEYS if isinstance(record.get(k), list)), None)

@@ -27,7 +27,11 @@ VERCEL = re.compile(r"ai\.(generate|stream)(Text|Object)")
 
 
 def units(record: object) -> list[Unit]:
-    """Read one span, or bare attributes of one."""
+    """Read one span, or bare attributes of one.
+
+    Raises:
+        UnreadableShape: it is no object, or a turn in it is none.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     attributes = flat_attributes(record)

@@ -16,7 +16,11 @@ from transforms.chat.units import NO_CHAT, Unit, outcome, unit
 
 
 def units(record: object) -> list[Unit]:
-    """Read one simulation."""
+    """Read one simulation.
+
+    Raises:
+        UnreadableShape: it is no such simulation.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     info = record.get("reward_info")

@@ -14,7 +14,11 @@ from transforms.chat.units import Unit, outcome, unit
 
 
 def units(record: object) -> list[Unit]:
-    """Read one run, or one dialogue written as lines `role: text`."""
+    """Read one run, or one dialogue written as lines `role: text`.
+
+    Raises:
+        UnreadableShape: it is none of these.
+    """
     if not isinstance(record, dict):
         raise UnreadableShape("no object")
     display = record.get("messages_display")
