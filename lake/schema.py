@@ -90,7 +90,7 @@ def writer_schema(project: Path, table: str) -> pa.Schema:
     """
     schema, filled = arrow(project, table), arrow(PACKAGE, table)
     check_columns(project, table, filled.names, "the package fills it")
-    required = [f.name for f in schema if not f.nullable and f.name not in filled.names]
+    required = [place for f in schema if f.name not in filled.names for place in _required_places(f.name, f)]
     if required:
         raise ContractError(
             f"contracts/{table}.yaml requires {', '.join(required)}, which nothing fills; expected columns beside "
@@ -98,6 +98,15 @@ def writer_schema(project: Path, table: str) -> pa.Schema:
             "columns; nothing was written."
         )
     return schema
+
+
+def _required_places(place: str, column: pa.Field) -> list[str]:
+    """Return where a column of nulls would lack a value: Arrow writes no null struct whose fields are required."""
+    own = [] if column.nullable else [place]
+    # What lies inside a list may be required: a null list has no elements.
+    if pa.types.is_struct(column.type):
+        return own + [inner for f in column.type for inner in _required_places(f"{place}.{f.name}", f)]
+    return own
 
 
 def check_columns(project: Path, table: str, columns: list[str], reason: str) -> None:

@@ -141,6 +141,13 @@ BROKEN = [  # table, change, what the message says
         r"contracts/raw/traces\.yaml: column position is string, expected int64.*Restore it there",
     ),
     (
+        "raw/traces",
+        lambda columns: columns.append(
+            {"name": "extra", "logicalType": "object", "properties": [{**TENANT, "required": True}]}
+        ),
+        r"contracts/raw/traces\.yaml requires extra\.tenant, which nothing fills; expected .* nullable\.",
+    ),
+    (
         "raw/landings",
         lambda columns: columns.remove(column(columns, "sha256")),
         r"contracts/raw/landings\.yaml: column sha256 is absent, expected string.*Restore it there",
