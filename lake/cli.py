@@ -14,6 +14,8 @@ from typing import Any
 import click
 
 from lake.errors import ContractError, InternalError, LakeError, UsageError
+from lake.json_values import json_value, usual_number
+from lake.kinds import KINDS
 
 
 class Group(click.Group):
@@ -41,7 +43,7 @@ def main() -> None:
 
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout."""
-    json.dump(value, sys.stdout, ensure_ascii=False, default=str)
+    json.dump(json_value(value, usual_number), sys.stdout, ensure_ascii=False)
     sys.stdout.write("\n")
 
 
@@ -104,8 +106,8 @@ def train_sft(job: Path, as_json: bool) -> None:
     """Fine-tune as JOB (a YAML file) says; again, to go on with a run that was stopped."""
     from training.cli import run_train_sft
 
-    if said := run_train_sft(job, as_json):
-        click.echo(said)
+    if result := run_train_sft(job, as_json):
+        click.echo(result)
 
 
 @main.command("runs")
@@ -133,9 +135,7 @@ def init_project(folder: Path) -> None:
 
 @main.command("land")
 @click.argument("paths", nargs=-1, required=True)
-@click.option(
-    "--kind", required=True, type=click.Choice(["traces", "web", "synthetic", "benchmark"]), help="What they are."
-)
+@click.option("--kind", required=True, type=click.Choice(KINDS), help="What they are.")
 @click.option("--source", required=True, help="Name that the records belong to.")
 @click.option("--root", help="Where the source's root lies now (a folder or URL); default as at its first landing.")
 @click.option("--format", "file_format", help="A module of lake/sources; default: recognised by content.")
@@ -201,8 +201,8 @@ def build_release(tag: str | None, no_publish: bool, rebase: bool, allow_empty: 
 
     if tag and no_publish:
         raise UsageError("--tag names a release, and --no-publish makes none. Leave one of them out.")
-    done = build(lake_paths(), tag, not no_publish, rebase, allow_empty, say, quiet=as_json)
-    print_json(done.as_json()) if as_json else click.echo(done.as_text())
+    built = build(lake_paths(), tag, not no_publish, rebase, allow_empty, say, quiet=as_json)
+    print_json(built.as_json()) if as_json else click.echo(built.as_text())
 
 
 @main.command("audit")
@@ -213,11 +213,11 @@ def audit_build(allow_empty: tuple[str, ...], as_json: bool) -> None:
     from lake.config import lake_paths
     from lake.releases.audit import audit
 
-    done = audit(lake_paths(), allow_empty, lambda line: click.echo(line, err=as_json))
+    audited = audit(lake_paths(), allow_empty, lambda line: click.echo(line, err=as_json))
     if as_json:
-        print_json({"tables": done.tables, "checks": done.checks})
+        print_json({"tables": audited.tables, "checks": audited.checks})
     else:
-        click.echo(f"{done.checks} checks on {done.tables} tables passed")
+        click.echo(f"{audited.checks} checks on {audited.tables} tables passed")
 
 
 @main.command("publish")
@@ -233,8 +233,8 @@ def publish_build(tag: str | None, force: bool, allow_empty: tuple[str, ...], as
     from lake.releases.publish import publish
 
     audited = audit(lake_paths(), allow_empty, lambda line: click.echo(line, err=as_json))
-    done = publish(lake_paths(), tag, force, allow_empty, audited.invocation)
-    print_json(done.release.as_json()) if as_json else click.echo(describe(done))
+    published = publish(lake_paths(), tag, force, allow_empty, audited.invocation)
+    print_json(published.release.as_json()) if as_json else click.echo(describe(published))
 
 
 @main.command("releases")
@@ -285,8 +285,8 @@ def collect_garbage(keep_last: int | None, dry_run: bool, as_json: bool) -> None
     from lake.config import lake_paths
     from lake.releases.gc import collect
 
-    done = collect(lake_paths(), keep_last, dry_run)
-    print_json(done.as_json()) if as_json else click.echo(done.as_text())
+    collected = collect(lake_paths(), keep_last, dry_run)
+    print_json(collected.as_json()) if as_json else click.echo(collected.as_text())
 
 
 @main.command("sql")
@@ -320,8 +320,8 @@ def trace_row(row_id: str, release: str | None, as_json: bool) -> None:
     from lake.query.query import Lake
     from lake.query.trace import as_text, trace
 
-    found = trace(Lake(), row_id, release)
-    print_json(found) if as_json else click.echo(as_text(found))
+    life = trace(Lake(), row_id, release)
+    print_json(life) if as_json else click.echo(as_text(life))
 
 
 __all__ = ["InternalError", "main", "print_json"]

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lake.errors import UsageError
+from lake.kinds import KINDS
 from lake.schema import PACKAGE
 
-KINDS = ("traces", "web", "synthetic", "benchmark")
+NO_TELEMETRY = {
+    "SODA_CORE_TELEMETRY_ENABLED": "false",
+    "GX_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+}
+"""Environment in which no library that we start reports to its makers."""
 
 
 @dataclass(frozen=True)

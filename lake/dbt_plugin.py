@@ -30,13 +30,15 @@ from lake import schema
 from lake.config import find_project
 from lake.errors import UsageError
 from lake.kernels import memo, project
+from lake.kinds import KINDS
 from lake.sql import identifier, literal
+from lake.storage.catalog import built_tables, read_base, read_pins
 from lake.storage.refs import Refs, Release
 from lake.storage.table import snapshot
 from lake.storage.views import create_view, register_filesystem, relation
 
 # Landings first: they are committed after the rows that they count, so what is pinned never lacks a counted row.
-RAW = ("landings", "rejects", "traces", "web", "synthetic", "benchmark", "amendments")
+RAW = ("landings", "rejects", *KINDS, "amendments")
 
 TABLES = """
 create schema if not exists raw;
@@ -113,25 +115,20 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
     for name in RAW:
         newest = snapshot(f"{home}/raw/{name}")
         version = newest.version if newest else None
-        row = [name, version, create_view(f"raw.{name}", columns[name], newest)]
+        row = [name, version, create_view(identifier("raw", name), columns[name], newest)]
         connection.execute("insert into _lake.fresh values (?, ?, ?)", row)
     for name, kernel in project.kernels(folder).items():
-        connection.execute(create_view(f"memo.{name}", memo.stored(kernel), memo.newest(home, kernel)))
+        connection.execute(create_view(identifier("memo", name), memo.stored(kernel), memo.newest(home, kernel)))
     connection.execute("insert into _lake.session values (?, ?)", [last, project.digest(folder, variables)])
-    base = _base(connection)
+    base = read_base(connection)
     if base and base[1] in numbers:
         _stand_in(connection, refs.load(base[1]))
-
-
-def read_pins(connection: duckdb.DuckDBPyConnection) -> dict[str, int | None]:
-    """Return the Delta version of each raw table that a workspace reads; None where nothing had landed."""
-    return dict(connection.execute("select name, version from _lake.pins order by name").fetchall())
 
 
 def _raw_view(home: str, name: str, version: int | None, columns: pa.Schema) -> str:
     """Return the statement that points `raw.<name>` at a version, or at a typed empty relation for None."""
     pinned = None if version is None else snapshot(f"{home}/raw/{name}", version)
-    return create_view(f"raw.{name}", columns, pinned)
+    return create_view(identifier("raw", name), columns, pinned)
 
 
 def _gone_view(name: str, version: int | None, columns: pa.Schema) -> str:
@@ -141,7 +138,8 @@ def _gone_view(name: str, version: int | None, columns: pa.Schema) -> str:
         "version that a release names, or of the last day. Run `dbt build` without a selection, which pins anew."
     )
     select = relation(columns, None).removesuffix("where false")
-    return f"create or replace view raw.{name} as {select} where cast(error({literal(message)}) as boolean)"
+    view = identifier("raw", name)
+    return f"create or replace view {view} as {select} where cast(error({literal(message)}) as boolean)"
 
 
 def _absolute(home: str) -> str:
@@ -151,7 +149,7 @@ def _absolute(home: str) -> str:
 
 def _bind(connection: duckdb.DuckDBPyConnection, home: str, last: Release | None) -> None:
     """Give a new workspace the pins of the last release, else of what has landed; refuse that of another lake."""
-    base = _base(connection)
+    base = read_base(connection)
     if base is None:
         pins = dict(last.raw_pins) if last else {}
         connection.execute("delete from _lake.pins")  # of a process that was killed here
@@ -167,15 +165,9 @@ def _bind(connection: duckdb.DuckDBPyConnection, home: str, last: Release | None
         )
 
 
-def _base(connection: duckdb.DuckDBPyConnection) -> tuple[str, int | None] | None:
-    rows = connection.execute("select home, release from _lake.base").fetchall()
-    return rows[0] if rows else None
-
-
 def _stand_in(connection: duckdb.DuckDBPyConnection, release: Release) -> None:
     """Make a view of a released table's name where the workspace has no table of its own."""
-    query = "select table_name from duckdb_tables() where schema_name = 'main' and not internal"
-    built = {row[0] for row in connection.execute(query).fetchall()}
+    built = built_tables(connection)
     for name in release.tables:
         if name not in built:
             state = release.snapshot(name)

@@ -67,7 +67,12 @@ def write_if_absent(path: Path, data: bytes) -> bool:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as indented JSON, whole."""
+    """Write a value as indented JSON, in place of an older file if there is one.
+
+    Args:
+        path: its folder exists.
+        value: of what JSON has: objects, lists, texts, numbers, true, false, null.
+    """
     write_whole(path, json.dumps(value, indent=2).encode() + b"\n")
 
 

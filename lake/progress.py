@@ -108,13 +108,14 @@ class _Bars:
     def bar(self, work: _Work) -> Iterator[Show]:
         """Show the bar of a piece of work."""
         with self.lock:
-            if self.display is None:
-                self.display = _display()
-                self.display.start()
-            display = self.display
-            for task in display.tasks:
-                display.update(task.id, visible=False)
+            display = self.display or _display()
             bar = display.add_task(work.what, total=work.total or None, completed=work.start, amount="", rate="")
+            for task in display.tasks[:-1]:
+                display.update(task.id, visible=False)
+            if self.display is None:
+                # Last, so that whatever fails before leaves no display running: nobody would stop it.
+                display.start()
+                self.display = display
 
         def show(done: int, total: int | None = None, what: str | None = None, /) -> None:
             work.update(done, total, what)

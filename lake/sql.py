@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
@@ -21,6 +22,16 @@ def literal(value: str | int | float) -> str:
     ("'it''s'", '0.5')
     """
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+def texts(sql: str) -> list[str]:
+    r"""Return the texts that SQL without comments has as literals.
+
+    >>> texts("select 'it''s' as \"a 'name'\"")
+    ["it's"]
+    """
+    matches = re.finditer(r""" "(?:[^"]|"")*" | '((?:[^']|'')*)' """, sql, re.VERBOSE)
+    return [match[1].replace("''", "'") for match in matches if match[1] is not None]
 
 
 def literals(values: Iterable[str | int | float]) -> str:

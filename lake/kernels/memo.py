@@ -23,6 +23,8 @@ import pyarrow.compute as pc
 from lake.errors import InternalError
 from lake.kernels.fingerprint import fingerprint
 from lake.progress import Show, progress
+from lake.sql import identifier, literal
+from lake.storage.catalog import read_base
 from lake.storage.parquet import delete_files
 from lake.storage.table import CommitConflict, Snapshot, commit, create, retry_on_conflict, snapshot, write
 from lake.storage.views import create_view, relation, scan
@@ -66,8 +68,9 @@ def extend(
             f"{'no' if context is None else 'a'} context; expected both or none. Mend models/**/memo_{kernel.name}.py."
         )
     wanted = asked if isinstance(asked, str) else asked.sql_query()
-    (home,) = session.execute("select home from _lake.base").fetchall()[0]
-    base = create(_uri(home, kernel), stored(kernel))
+    lake = read_base(session)
+    assert lake is not None, "the dbt plugin notes the lake when it opens the workspace"
+    base = create(_uri(lake[0], kernel), stored(kernel))
     total, missing = _find_missing(session, kernel, wanted, base)
     if missing:
         prepared = () if kernel.prepare is None or context is None else (kernel.prepare(context.to_arrow_table()),)
@@ -76,9 +79,9 @@ def extend(
         with progress(f"memo {kernel.name}", missing) as show:
             base = _store(base, kernel, results, show)
     session.execute("drop table memo_missing")
-    session.execute(create_view(f"memo.{kernel.name}", stored(kernel), base))
+    session.execute(create_view(identifier("memo", kernel.name), stored(kernel), base))
     return session.sql(
-        f"select '{kernel.name}' as kernel, '{fingerprint(kernel)}' as fingerprint, "
+        f"select {literal(kernel.name)} as kernel, {literal(fingerprint(kernel))} as fingerprint, "
         f"{total}::bigint as asked, {missing}::bigint as computed, {total - missing}::bigint as reused"
     )
 
@@ -126,15 +129,15 @@ def _find_missing(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str
 
 def _bytes(field: pa.Field) -> str:
     if pa.types.is_binary(field.type):
-        return f'octet_length("{field.name}")'
-    return f'strlen(cast("{field.name}" as varchar))'
+        return f"octet_length({identifier(field.name)})"
+    return f"strlen(cast({identifier(field.name)} as varchar))"
 
 
 def _inputs(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str) -> Iterator[pa.RecordBatch]:
     """Read what is missing, one row a key, in pieces of bounded size."""
-    inputs = ", ".join(f'any_value("{n}") as "{n}"' for n in kernel.inputs.names)
+    inputs = ", ".join(f"any_value({n}) as {n}" for n in map(identifier, kernel.inputs.names))
     others = [c for c in session.sql(asked).columns if c not in ("key", *kernel.inputs.names)]
-    names = "".join(f', min("{c}") as "{c}"' for c in others)
+    names = "".join(f", min({c}) as {c}" for c in map(identifier, others))
     for is_large, rows in ((False, 1024), (True, 8)):
         rows_of_size = session.sql(
             f"with asked as ({asked}) select key, {inputs}{names} from asked where key in "

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lake.query.query import Lake, View, connect
-from lake.releases.workspace import table_of
+from lake.releases.workspace import LAYERS, table_of
 from lake.schema import tables
 from lake.sql import identifier
 from lake.storage.refs import Release
@@ -122,9 +122,20 @@ def _compare(lake: Lake, table: str, before: View | None, after: View | None) ->
 
 
 def key_of(lake: Lake, table: str) -> tuple[str, ...]:
-    """Return the columns of a table's primary key, by its contract; empty where there is none."""
+    """Return the columns of a table's primary key, by its contract.
+
+    Args:
+        lake: its project has the contract.
+        table: published name, such as `examples`.
+
+    Returns:
+        Names in the key's order; none where the table has no contract, or the contract no key.
+
+    Raises:
+        ContractError: the contract is wrong.
+    """
     for path in tables(lake.paths.project):
         layer, name = path.split("/")
-        if name == table and layer in ("curated", "eval", "train"):
+        if name == table and layer in LAYERS:
             return table_of(lake.paths.project, path).key
     return ()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +22,13 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from lake.config import KINDS, lake_paths
+from lake.config import lake_paths
 from lake.errors import NotFoundError, QueryError
+from lake.kinds import KINDS
 from lake.query.readonly import Reads, check
 from lake.releases.workspace import open_workspace
 from lake.schema import arrow, tables
-from lake.sql import identifier, literal, literals
+from lake.sql import identifier, literal, literals, texts
 from lake.storage.refs import Refs, Release
 from lake.storage.table import snapshot
 from lake.storage.views import register_filesystem, scan
@@ -209,7 +209,8 @@ def _counting_rejects() -> str:
     complete at the next landing. The first record of a file follows none, so there its place in the file decides.
     """
     landed = " union all ".join(
-        f"select '{kind}' as kind, source, path, position, previous_id from raw.{kind}" for kind in KINDS
+        f"select {literal(kind)} as kind, source, path, position, previous_id from {identifier('raw', kind)}"
+        for kind in KINDS
     )
     return f"""
         with landed as ({landed})
@@ -299,6 +300,7 @@ def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBP
 
 def _selection(view: View) -> str:
     """Return the SELECT over a view's files, columns in order."""
+    # Not `storage.views.relation`, which gives absent columns a type: asking DuckDB for types takes some 10 ms a table.
     assert view.columns is not None
     columns = ", ".join(map(identifier, view.columns.names))
     options = ["union_by_name = true"] if len(view.files) > 1 else []
@@ -337,4 +339,4 @@ def _wanted(reads: Reads | None, name: str) -> bool:
 
 def _paths(sql: str) -> list[str]:
     """Return the Parquet files that a view's definition names."""
-    return [p.replace("''", "'") for p in re.findall(r"'((?:[^']|'')*\.parquet)'", sql)]
+    return [text for text in texts(sql) if text.endswith(".parquet")]

@@ -13,11 +13,11 @@ from typing import Any
 
 import duckdb
 
-from lake.config import KINDS
 from lake.errors import NotFoundError, UsageError
+from lake.kinds import KINDS
 from lake.query.output import plain
 from lake.query.query import Lake, View, connect, release_views
-from lake.sql import identifier
+from lake.sql import identifier, literal
 
 SHOWN = 300  # characters or bytes of a text; a trace is read, not processed
 Row = dict[str, Any]
@@ -63,10 +63,11 @@ def trace(lake: Lake, row_id: str, release: str | int | None = None) -> Row:
 
 def _find(connection: duckdb.DuckDBPyConnection, tables: dict[str, list[str]], prefix: str) -> tuple[str, str]:
     """Return what an id is, and the whole of it."""
-    places = [("record", f"raw.{kind}", "record_id") for kind in KINDS] + [("reject", "raw.all_rejects", "reject_id")]
+    places = [("record", identifier("raw", kind), "record_id") for kind in KINDS]
+    places += [("reject", "raw.all_rejects", "reject_id")]
     places += [("example", "examples", "example_id")] if "examples" in tables else []
     query = " union ".join(
-        f"select '{kind}' as kind, {column} as id from {table} where starts_with({column}, $id)"
+        f"select {literal(kind)} as kind, {column} as id from {table} where starts_with({column}, $id)"
         for kind, table, column in places
     )
     matches = connection.execute(f"select * from ({query}) order by all limit 11", {"id": prefix}).fetchall()
@@ -102,8 +103,8 @@ def _record(connection: duckdb.DuckDBPyConnection, record_id: str) -> Row:
     for kind in KINDS:
         length = "octet_length" if kind == "web" else "strlen"  # bytes of a blob, and of a text
         query = (
-            f"select '{kind}' as kind, * exclude (payload, payload_hash), {length}(payload) as payload_bytes, "
-            f"payload[:{SHOWN}] as payload_begins from raw.{kind} where record_id = $id"
+            f"select {literal(kind)} as kind, * exclude (payload, payload_hash), {length}(payload) as payload_bytes, "
+            f"payload[:{SHOWN}] as payload_begins from {identifier('raw', kind)} where record_id = $id"
         )
         for row in _rows(connection, query, id=record_id):
             row["options"] = json.loads(row["options"])
@@ -245,9 +246,7 @@ def _example_lines(example: Row) -> list[str]:
     provenance = {k: v for k, v in (example.get("provenance") or {}).items() if v is not None}
     for name, value in (("provenance", provenance), ("outcome", example.get("outcome")), ("text", example["text"])):
         if value:
-            lines.append(
-                f"  {name}: {' '.join(value.split()) if isinstance(value, str) else json.dumps(value, default=str)}"
-            )
+            lines.append(f"  {name}: {' '.join(value.split()) if isinstance(value, str) else json.dumps(value)}")
     for name, rows in {**example["attributes"], **example["edges"], "contamination_hits": example["hits"]}.items():
         lines += [f"  {name}: {json.dumps(row, ensure_ascii=False)}" for row in rows[:10]]
         lines += [f"  {name}: {len(rows) - 10} more"] if len(rows) > 10 else []

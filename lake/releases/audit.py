@@ -16,13 +16,12 @@ from typing import Any
 
 import duckdb
 
-from lake.config import LakePaths
+from lake.config import NO_TELEMETRY, LakePaths
 from lake.errors import AuditError, ContractError, MissingExtraError
 from lake.releases.publish import check_emptied
 from lake.releases.workspace import Table, check_allowed, check_build, open_workspace, published_tables
+from lake.sql import identifier
 from lake.storage.refs import Refs
-
-QUIET = {"SODA_CORE_TELEMETRY_ENABLED": "false", "DO_NOT_TRACK": "1"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def audit(
             checks += count
             failures += failed
             say(f"audit {table.layer}/{table.name}: {count - len(failed)} of {count} checks passed")
-        rows = {t.name: _count(connection, f'from main."{t.name}"') or 0 for t in tables}
+        rows = {t.name: _count(connection, f"from {identifier('main', t.name)}") or 0 for t in tables}
     if failures:
         listed = "\n  ".join(map(str, failures))
         raise AuditError(
@@ -120,7 +119,7 @@ def _audit_table(
     for check in expected:
         outcome = outcomes.get(check, "ABSENT")
         if outcome != "PASSED":
-            sql = checks[check].rows if check in checks else f'describe main."{table.name}"'
+            sql = checks[check].rows if check in checks else f"describe {identifier('main', table.name)}"
             rows = _count(connection, sql) if check in checks else None
             detail = "" if outcome == "FAILED" else "; ".join(errors)[:500]
             failures.append(Failure(name, check, outcome, rows, sql, detail))
@@ -129,7 +128,7 @@ def _audit_table(
 
 def _soda() -> Callable[[dict[str, Any], duckdb.DuckDBPyConnection], dict[str, str]]:
     """Import Soda, without its telemetry; return a function from (contract, connection) to outcome by check."""
-    os.environ.update(QUIET)  # before the first import: Soda phones home even for --help
+    os.environ.update(NO_TELEMETRY)  # before the first import: Soda phones home even for --help
     try:
         import yaml
         from soda_core.common.yaml import ContractYamlSource

@@ -16,12 +16,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lake.config import LakePaths
+from lake.config import NO_TELEMETRY, LakePaths
 from lake.errors import AuditError, ConflictError
 from lake.releases.audit import audit
 from lake.releases.publish import Published, publish
 from lake.releases.workspace import open_workspace
 from lake.schema import IN_WHEEL
+from lake.sql import identifier
+from lake.storage.catalog import built_tables
 from lake.storage.refs import Refs
 
 REBASES = 5
@@ -140,12 +142,7 @@ def run_dbt(paths: LakePaths, quiet: bool = False) -> None:
     Raises:
         AuditError: dbt failed; it has said why.
     """
-    environment = os.environ | {
-        "LAKE_HOME": paths.home,
-        "LAKE_WORKSPACE": str(paths.workspace),
-        "DO_NOT_TRACK": "1",
-        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-    }
+    places = {"LAKE_HOME": paths.home, "LAKE_WORKSPACE": str(paths.workspace)}
     # Not `-m dbt.cli.main`: its package imports the module first, and Python warns of that at every run.
     command = [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "build"]
     # Explicit, so that a build from a folder below the project, or of the packaged files, is the same build.
@@ -156,7 +153,7 @@ def run_dbt(paths: LakePaths, quiet: bool = False) -> None:
         command += ["--target-path", str(scratch / "target"), "--log-path", str(scratch / "logs")]
     finished = subprocess.run(
         command,
-        env=environment,
+        env=os.environ | NO_TELEMETRY | places,
         stdout=sys.stderr if quiet else None,
         check=False,
         preexec_fn=_end_with_parent if sys.platform == "linux" else None,
@@ -176,13 +173,11 @@ def summary(paths: LakePaths) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     )
     with open_workspace(paths.workspace) as connection:
         decided = connection.execute(query).fetchall()
-        tables = connection.execute(
-            "select table_name from duckdb_tables() where schema_name = 'main' and starts_with(table_name, 'memo_')"
-        ).fetchall()
+        memos = [table for table in built_tables(connection) if table.startswith("memo_")]
         accounts = [
             row
-            for (table,) in sorted(tables)
-            for row in connection.execute(f'select kernel, asked, computed, reused from "{table}"').fetchall()
+            for table in memos
+            for row in connection.execute(f"select kernel, asked, computed, reused from {identifier(table)}").fetchall()
         ]
     funnel = [
         {"kind": kind, "source": source, "examples": examples, "kept": kept, "dropped": _counted(stages or [])}

@@ -29,6 +29,7 @@ from lake.releases.workspace import (
     open_workspace,
     published_tables,
 )
+from lake.sql import identifier
 from lake.storage.compact import small_files
 from lake.storage.parquet import NewFile
 from lake.storage.refs import MemoVersion, Refs, Release, TableVersion, check_tag
@@ -91,7 +92,7 @@ def publish(
         tables = published_tables(connection, paths.project)
         check_allowed(tuple(allow_empty), tables)
         parent = find_parent(refs, build)
-        contents = {t.name: content(connection, f'main."{t.name}"') for t in tables}
+        contents = {t.name: content(connection, identifier("main", t.name)) for t in tables}
         check_emptied(parent, {name: rows for name, (rows, _) in contents.items()}, allow_empty)
         versions, written, commit_id = {}, {}, git_commit(paths.project)
         for table in tables:
@@ -214,7 +215,7 @@ class _Publisher:
 
     @property
     def source(self) -> str:
-        return f'main."{self.table.name}"'
+        return identifier("main", self.table.name)
 
     def named(self, version: int) -> TableVersion:
         return TableVersion(version, self.rows, self.digest, self.table.contract_version)
@@ -245,7 +246,7 @@ class _Publisher:
         return tuple(f for f in base.files if f not in clean), query
 
     def batches(self, query: str) -> Iterator[pa.RecordBatch]:
-        columns = ", ".join(f'"{c}"' for c in self.table.schema.names)
+        columns = ", ".join(map(identifier, self.table.schema.names))
         yield from self.connection.sql(f"select {columns} {query}").to_arrow_reader(BATCH_ROWS)
 
     def commit(

@@ -20,6 +20,7 @@ from lake.errors import ContractError, NotFoundError, StaleBuildError, UsageErro
 from lake.identity import H
 from lake.odcs import primary_key
 from lake.schema import arrow, contract, tables
+from lake.storage.catalog import built_tables, read_base, read_pins
 
 LAYERS = ("curated", "eval", "train")
 LAST = (
@@ -103,14 +104,13 @@ def check_build(connection: duckdb.DuckDBPyConnection, paths: LakePaths) -> Buil
     again = "Run `lake build` (or `dbt build` without a selection)."
     try:
         last = connection.execute(LAST).fetchall()
-        bases = connection.execute("select home, release from _lake.base").fetchall()
-        pins = dict(connection.execute("select name, version from _lake.pins").fetchall())
+        base, pins = read_base(connection), read_pins(connection)
     except duckdb.CatalogException as error:
         raise StaleBuildError(f"{paths.workspace} was not made by a build of this project. {again}") from error
-    if not last or not bases:
+    if not last or base is None:
         raise StaleBuildError(f"nothing was built in {paths.workspace} yet. {again}")
     ((invocation, command, selection, pinned, built_under, failures),) = last
-    ((home, parent),) = bases
+    home, parent = base
     if os.path.normpath(home) != os.path.normpath(paths.home):
         raise StaleBuildError(f"{paths.workspace} was built from the lake {home}, not from {paths.home}. {again}")
     if selection:
@@ -151,8 +151,7 @@ def published_tables(connection: duckdb.DuckDBPyConnection, project: Path) -> li
     Raises:
         StaleBuildError: a contract's model is not there.
     """
-    query = "select table_name from duckdb_tables() where schema_name = 'main' and not internal"
-    built = {row[0] for row in connection.execute(query).fetchall()}
+    built = built_tables(connection)
     published, missing = [], []
     for path in tables(project):
         layer, name = path.split("/")
@@ -214,7 +213,15 @@ SUMS = (
 
 
 def digest(first: int, second: int) -> str:
-    """Return the digest of the sums of the first and the second halves of row hashes, any integers of 0 or more."""
+    """Return the digest of row hashes by the sums of their halves.
+
+    Args:
+        first: sum of the first 16 hex digits of each hash, an integer of 0 or more; taken modulo 2^64.
+        second: the same of the last 16.
+
+    Returns:
+        32 hex digits.
+    """
     return f"{first % 2**64:016x}{second % 2**64:016x}"
 
 

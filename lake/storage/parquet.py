@@ -90,18 +90,18 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if batch.schema.equals(schema, check_metadata=False):
         _check_nulls(batch, schema)
         return batch
-    found, expected = batch.schema.names, schema.names
-    if found != expected:
-        missing, unknown = [n for n in expected if n not in found], [n for n in found if n not in expected]
+    given, expected = batch.schema.names, schema.names
+    if given != expected:
+        missing, unknown = [n for n in expected if n not in given], [n for n in given if n not in expected]
         raise ContractError(
-            f"columns {found} were found; the contract has {expected} in this order"
+            f"columns {given} were found; the contract has {expected} in this order"
             f"{f', missing {missing}' if missing else ''}{f', unknown {unknown}' if unknown else ''}. "
             "Select the contract's columns in its order."
         )
-    for name, found_type, expected_type in zip(expected, batch.schema.types, schema.types, strict=True):
-        if not _same_values(found_type, expected_type):
+    for name, given_type, expected_type in zip(expected, batch.schema.types, schema.types, strict=True):
+        if not _same_values(given_type, expected_type):
             raise ContractError(
-                f"column {name!r} has type {found_type}; the contract has {expected_type}. "
+                f"column {name!r} has type {given_type}; the contract has {expected_type}. "
                 "Cast it where it is made, or change the contract."
             )
     _check_nulls(batch, schema)
@@ -173,21 +173,21 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _same_values(found: pa.DataType, expected: pa.DataType) -> bool:
+def _same_values(given: pa.DataType, expected: pa.DataType) -> bool:
     """Say whether two types hold the same values, so that a cast between them changes none."""
     t = pa.types
     # A column of nulls alone has the type null; whether nulls are allowed is checked apart.
-    if t.is_null(found) or found.equals(expected):
+    if t.is_null(given) or given.equals(expected):
         return True
     if t.is_string(expected):
-        return bool(t.is_large_string(found) or t.is_string_view(found))
+        return bool(t.is_large_string(given) or t.is_string_view(given))
     if t.is_binary(expected):
-        return bool(t.is_large_binary(found) or t.is_binary_view(found))
+        return bool(t.is_large_binary(given) or t.is_binary_view(given))
     if t.is_list(expected):
-        is_list = t.is_list(found) or t.is_large_list(found)
-        return bool(is_list and _same_values(found.value_type, expected.value_type))
-    if t.is_struct(expected) and t.is_struct(found) and found.num_fields == expected.num_fields:
-        pairs = zip(found.fields, expected.fields, strict=True)
+        is_list = t.is_list(given) or t.is_large_list(given)
+        return bool(is_list and _same_values(given.value_type, expected.value_type))
+    if t.is_struct(expected) and t.is_struct(given) and given.num_fields == expected.num_fields:
+        pairs = zip(given.fields, expected.fields, strict=True)
         return all(a.name == b.name and _same_values(a.type, b.type) for a, b in pairs)
     return False
 

@@ -283,11 +283,24 @@ class Folder:
         return (self.root / name).read_bytes()
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Write a file whole unless it is there; say whether it was written."""
+        """Write a file whole unless it is there.
+
+        Args:
+            name: path below the root, such as `releases/000001.json`.
+            data: content.
+
+        Returns:
+            Whether it was written.
+        """
         return write_if_absent(self._path(name), data)
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a file whole, in place of an older one."""
+        """Write a file whole, in place of an older one.
+
+        Args:
+            name: path below the root.
+            data: content.
+        """
         write_whole(self._path(name), data)
 
     def delete(self, name: str) -> None:
@@ -338,7 +351,15 @@ class Bucket:
         return bytes(self.files.cat_file(f"{self.root}/{name}"))
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Write an object unless it is there; say whether it was written."""
+        """Write an object unless it is there.
+
+        Args:
+            name: key below the root, such as `releases/000001.json`.
+            data: content.
+
+        Returns:
+            Whether it was written.
+        """
         try:
             self.files.pipe_file(f"{self.root}/{name}", data, mode="create")
         except FileExistsError:
@@ -346,7 +367,12 @@ class Bucket:
         return True
 
     def put(self, name: str, data: bytes) -> None:
-        """Write an object in place of an older one."""
+        """Write an object in place of an older one.
+
+        Args:
+            name: key below the root.
+            data: content.
+        """
         self.files.pipe_file(f"{self.root}/{name}", data)
 
     def delete(self, name: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import duckdb
 import pyarrow as pa
 
-from lake.sql import literals
+from lake.sql import identifier, literals
 from lake.storage.table import Snapshot
 
 
@@ -35,7 +35,9 @@ def relation(expected: pa.Schema, state: Snapshot | None) -> str:
     """
     present = state.schema.names if state and state.files else []
     types = duckdb_types(expected)
-    columns = ", ".join(f'"{n}"' if n in present else f'cast(null as {t}) as "{n}"' for n, t in types.items())
+    columns = ", ".join(
+        identifier(n) if n in present else f"cast(null as {t}) as {identifier(n)}" for n, t in types.items()
+    )
     if not present or state is None:
         return f"select {columns} where false"
     return f"select {columns} from {scan(state.files, 'union_by_name = true')}"

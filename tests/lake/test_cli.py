@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import click
@@ -11,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import lake
-from lake.cli import main
+from lake.cli import main, print_json
 from lake.errors import BusyError, ConflictError, LakeError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -116,6 +118,11 @@ def test_others_in_the_way_of_a_commit_and_of_a_release_have_codes_of_their_own(
     monkeypatch.setattr("lake.query.query.Lake.releases", refuse)
     done = CliRunner().invoke(main, ["releases"])
     assert (done.exit_code, done.stderr) == (code, f"{error.__name__}: others were first\n")
+
+
+def test_json_on_stdout_has_values_as_lake_sql_has_them(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"at": datetime(2026, 1, 2, tzinfo=UTC), "rows": [Decimal("2"), float("nan")], "where": Path("é")})
+    assert capsys.readouterr().out == '{"at": "2026-01-02T00:00:00+00:00", "rows": [2, null], "where": "é"}\n'
 
 
 def test_a_result_for_a_folder_that_is_not_there_exits_with_2(home: Path, tmp_path: Path) -> None:

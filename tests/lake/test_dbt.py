@@ -16,13 +16,14 @@ import pytest
 
 from lake import schema
 from lake.config import LakePaths
-from lake.dbt_plugin import RAW, prepare, read_pins
+from lake.dbt_plugin import RAW, prepare
 from lake.errors import StaleBuildError, UsageError
 from lake.kernels import project
 from lake.landing.land import land
 from lake.releases.publish import publish
 from lake.releases.workspace import check_build, pins_digest
 from lake.storage import table
+from lake.storage.catalog import read_pins
 from tests.dbt_lake import ROOT, DbtLake
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]

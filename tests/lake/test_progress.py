@@ -116,3 +116,13 @@ def test_on_a_terminal_a_bar_stands_on_stderr_and_stdout_holds_results_alone() -
     # One bar at a time: a line that holds both would mean that a second display had written over the first.
     assert not [line for line in re.split(r"[\r\n]+", text) if "text_quality" in line and "x.jsonl" in line]
     assert text.rstrip().splitlines()[-1].strip() == "end"
+
+
+def test_a_bar_that_cannot_be_added_leaves_no_display_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    display = lake.progress._display()
+    monkeypatch.setattr(lake.progress, "_display", lambda: display)
+    monkeypatch.setattr(display, "add_task", lambda *_, **__: 1 / 0)
+    bars = lake.progress._Bars()
+    with pytest.raises(ZeroDivisionError), bars.bar(lake.progress._Work("memo", 10, "rows", 0)):
+        pass
+    assert not display.live.is_started and bars.display is None

@@ -6,15 +6,20 @@ import duckdb
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lake.sql import identifier, literal, literals
+from lake.sql import identifier, literal, literals, texts
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 
 
-@given(texts=st.lists(TEXTS, min_size=1, max_size=4))
-def test_texts_keep_every_character(texts: list[str]) -> None:
+@given(values=st.lists(TEXTS, min_size=1, max_size=4))
+def test_texts_keep_every_character(values: list[str]) -> None:
     with duckdb.connect() as connection:
-        assert connection.sql(f"select [{literals(texts)}], {literal(texts[0])}").fetchall() == [(texts, texts[0])]
+        assert connection.sql(f"select [{literals(values)}], {literal(values[0])}").fetchall() == [(values, values[0])]
+
+
+@given(values=st.lists(TEXTS, max_size=4), name=TEXTS)
+def test_the_texts_of_a_statement_are_its_literals_and_no_names(values: list[str], name: str) -> None:
+    assert texts(f"select {identifier(name)}, [{literals(values)}] as {identifier(name, name)}, 1") == values
 
 
 @given(schema=TEXTS, table=TEXTS)

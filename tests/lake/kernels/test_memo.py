@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from lake.errors import InternalError
 from lake.kernels import memo
+from lake.sql import identifier
 from lake.storage import table
 from lake.storage.views import scan
 from tests.effort import examples
@@ -214,3 +215,17 @@ def test_a_context_is_given_to_kernels_that_prepare_one_and_to_no_other(lake: st
             memo.extend(session, LENGTHS, asked)
         with pytest.raises(InternalError, match="halves has no prepare and was given a context"):
             memo.extend(session, HALVES, asked, context=session.sql("select 'a' as word"))
+
+
+def halves_of_first(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([len(t) // 2 for t in batch.column(0).to_pylist()])], names=['a "half"'])
+
+
+def test_columns_with_quotes_in_their_names_are_computed_from_and_stored(lake: str) -> None:
+    inputs, results = pa.schema([('the "text"', pa.string())]), pa.schema([('a "half"', pa.int64())])
+    kernel = Kernel("halves", inputs, results, halves_of_first)
+    names = ['an "id"']
+    with workspace(lake) as session:
+        asked = f"select 'k' as key, 'xxxx' as {identifier(inputs.names[0])}, 'e' as {identifier(*names)}"
+        assert memo.extend(session, kernel, asked).fetchall()[0][2:] == (1, 1, 0)
+        assert session.sql("from memo.halves").fetchall() == [("k", memo.fingerprint(kernel), 2)]
