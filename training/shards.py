@@ -21,9 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake.errors import InternalError, UsageError
-from lake.files import draft_of, fsync, write_json
+from lake.files import draft_of, place_folder, write_json
 from lake.identity import H
 from lake.query.query import Lake
+from lake.sql import identifier
 from training.formats import provider_row, shape_of, trl_row
 from training.register import entry, register
 from training.tables import Table, open_table
@@ -147,11 +148,8 @@ def _write(
             **_identity(table, file_format, shards), "rows": table.rows, "shards": described, "row_ids": described_ids,
         }  # fmt: skip
         write_json(draft / "manifest.json", manifest)
-        for path in draft.iterdir():
-            fsync(path)
-        try:
-            draft.rename(out)
-        except OSError:  # another process was first, with the same bytes or with another export
+        if not place_folder(draft, out):
+            # Another process was first, with the same bytes or with another export.
             return _read_export(out, table, file_format, shards) or manifest
         return manifest
 
@@ -221,8 +219,8 @@ class _Rows:
     """A table's rows in id order, cut into parts by number alone."""
 
     def __init__(self, lake: Lake, table: Table, progress: Progress | None) -> None:
-        columns = ", ".join(f'"{c}"' for c in table.columns)
-        query = f'select {columns} from "{table.name}" order by "{table.key}"'
+        columns = ", ".join(map(identifier, table.columns))
+        query = f"select {columns} from {identifier(table.name)} order by {identifier(table.key)}"
         self._context = lake.batches(query, table.release.number)
         self._reader = self._context.__enter__()
         self.schema = self._reader.schema
@@ -264,7 +262,7 @@ class _Rows:
 def _has_tools(lake: Lake, table: Table) -> bool:
     if "tools" not in table.columns:
         return False
-    query = f'select 1 from "{table.name}" where tools is not null limit 1'
+    query = f"select 1 from {identifier(table.name)} where tools is not null limit 1"
     return bool(lake.sql(query, table.release.number).height)
 
 
