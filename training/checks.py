@@ -9,12 +9,13 @@ first examples with what trains in them.
 from __future__ import annotations
 
 import csv
-import json
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lake.files import write_json, write_whole
 from training.masks import ChatEncoder
 from training.tokens import TokenCache
 
@@ -29,17 +30,18 @@ def preflight(cache: TokenCache, encoder: ChatEncoder, max_length: int, folder: 
         cache: the tokenised rows.
         encoder: that made them.
         max_length: rows of more tokens do not train.
-        folder: gets preflight.json, too_long.csv and first_examples.txt.
+        folder: gets preflight.json, too_long.csv, chat_template.jinja and first_examples.txt.
 
     Returns:
         The content of preflight.json.
     """
     lengths = cache.lengths
     long = np.flatnonzero(lengths > max_length)
-    with (folder / "too_long.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["example_id", "tokens"])
-        writer.writerows(zip(cache.ids(long), lengths[long].tolist(), strict=True))
+    too_long = io.StringIO()
+    writer = csv.writer(too_long)
+    writer.writerow(["example_id", "tokens"])
+    writer.writerows(zip(cache.ids(long), lengths[long].tolist(), strict=True))
+    write_whole(folder / "too_long.csv", too_long.getvalue().encode())
     report = {
         **cache.meta,
         "mask": "the template's generation markers" if encoder.marked else "prefixes, proven for each row",
@@ -49,9 +51,9 @@ def preflight(cache: TokenCache, encoder: ChatEncoder, max_length: int, folder: 
         "longest": int(lengths.max(initial=0)),
         "median_tokens": int(np.median(lengths)) if len(lengths) else 0,
     }
-    (folder / "preflight.json").write_text(json.dumps(report, indent=2))
-    (folder / "chat_template.jinja").write_text(encoder.template)
-    (folder / "first_examples.txt").write_text(first_examples(cache, encoder.tokenizer, max_length))
+    write_json(folder / "preflight.json", report)
+    write_whole(folder / "chat_template.jinja", encoder.template.encode())
+    write_whole(folder / "first_examples.txt", first_examples(cache, encoder.tokenizer, max_length).encode())
     return report
 
 
