@@ -15,7 +15,8 @@ import pyarrow as pa
 from lake.query.query import Lake
 from lake.schema import writer_schema
 from lake.sql import identifier, literal
-from lake.storage.table import NewFile, commit, create, retry_on_conflict, write
+from lake.storage.parquet import NewFile, delete_files
+from lake.storage.table import commit, create, retry_on_conflict, write
 
 
 def register(lake: Lake, log: str, rows: pa.Table, once: Mapping[str, str]) -> bool:
@@ -41,6 +42,8 @@ def register(lake: Lake, log: str, rows: pa.Table, once: Mapping[str, str]) -> b
         base = create(uri, schema)
         # Looked up after `base` was read: what somebody else registers from here on makes the commit fail.
         if lake.sql(f"select 1 from log.{log} where {same} limit 1").height:
+            # Those of the try before. A commit that went through while its answer was lost is an entry of our own.
+            delete_files(file for file in new if file.path not in base.files)
             return False
         new.extend([] if new else write(uri, schema, rows.select(schema.names).cast(schema)))
         commit(base, new, note={"registered": log})
