@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+from lake.json_values import json_value, usual_number
 from lake.progress import progress
 from lake.query.query import Lake
 from training.runs import list_runs, runs_as_text
@@ -60,4 +61,6 @@ def run_train_sft(path: Path, as_json: bool) -> str:
 def run_runs(as_json: bool) -> str:
     """List runs; return what to print."""
     runs = list_runs()
-    return json.dumps(runs, default=str) if as_json else runs_as_text(runs, sys.stdout.isatty())
+    if as_json:
+        return json.dumps(json_value(runs, usual_number))
+    return runs_as_text(runs, sys.stdout.isatty())

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
+
+from lake.json_values import json_value, usual_number
 
 Row = Mapping[str, Any]
 
@@ -81,7 +82,7 @@ def trl_row(row: Row, key: str, shape: str, *, tools: bool) -> dict[str, Any]:
         A JSON object; its keys are the same for every row of the table.
     """
     if shape == "rows":
-        return {name: _plain(value) for name, value in row.items()}
+        return {name: json_value(value, usual_number) for name, value in row.items()}
     if shape == "text":
         return {key: row[key], "text": row["text"]}
     out: dict[str, Any] = {key: row[key]}
@@ -174,7 +175,3 @@ def _call_with_text(call: Row) -> dict[str, Any]:
 def _call(call: Row, arguments: Any) -> dict[str, Any]:
     out: dict[str, Any] = {} if call.get("id") is None else {"id": call["id"]}
     return out | {"type": "function", "function": {"name": call.get("name") or "", "arguments": arguments}}
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value

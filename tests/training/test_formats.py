@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
-from training.formats import hf_messages, hf_tools, provider_row, shape_of, split_completion
+from training.formats import hf_messages, hf_tools, provider_row, shape_of, split_completion, trl_row
 
 NULLS: dict[str, Any] = dict.fromkeys(
     ["content", "reasoning", "tool_calls", "tool_call_id", "name", "content_parts", "weight"]
@@ -70,3 +71,10 @@ def test_shapes_follow_from_columns() -> None:
 def test_tools_are_a_list_or_nothing() -> None:
     assert hf_tools(None) is None
     assert hf_tools('{"type": "function"}') == [{"type": "function"}]
+
+
+def test_rows_of_no_shape_have_their_values_as_lake_sql_prints_them() -> None:
+    at = datetime.datetime(2026, 1, 2, 3, 4, 5, 600, tzinfo=datetime.UTC)
+    row = {"id": "a", "at": at, "nested": [{"at": at, "share": float("nan")}], "data": b"\x00"}
+    shown = {"id": "a", "at": at.isoformat(), "nested": [{"at": at.isoformat(), "share": None}], "data": "AA=="}
+    assert trl_row(row, "id", "rows", tools=False) == shown

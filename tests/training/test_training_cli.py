@@ -50,6 +50,8 @@ def test_a_job_trains_from_the_command_and_is_listed(chats: Lake, job_file: Call
     assert code == 0 and said["steps"] == 2
     (listed,) = json.loads(run("runs", "--json")[1])
     assert (listed["run_id"], listed["state"], listed["release"]) == (said["run_id"], "finished", 1)
+    (started,) = json.loads(run("sql", "select min(registered_at) as at from log.runs", "--format", "json")[1])
+    assert listed["started_at"] == started["at"]
     assert said["run_id"][:12] in run("runs")[1]
     code, text, _ = run("train", "sft", str(job_file(max_steps=2)))
     assert code == 0 and "is done already" in text
