@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
 
 from lake.errors import UsageError
-from training.jobs.config import read_job
+from training.jobs.config import Job, read_job
 from training.jobs.sft import SftJob
+
+
+@dataclass(frozen=True)
+class DpoJob(Job):
+    METHOD: ClassVar[str] = "dpo"
+    beta: float = 0.1
+
 
 LEAST: dict[str, Any] = {"model": "wheel:smollm2", "output": "run", "max_steps": 5}
 
@@ -49,7 +57,7 @@ def test_a_rate_in_yaml_s_short_form_is_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"learnin_rate": 1e-4}, "learnin_rate is no key of an sft job. Did you mean learning_rate?"),
+        ({"learnin_rate": 1e-4}, "learnin_rate is no key of sft jobs. Did you mean learning_rate?"),
         ({"zzz": 1}, "Known keys: model, output"),
         ({"packing": True}, "packing is not allowed: .* row ids"),
         ({"shuffle_dataset": True}, "shuffle_dataset is not allowed"),
@@ -69,6 +77,11 @@ def test_a_rate_in_yaml_s_short_form_is_a_number(tmp_path: Path) -> None:
 def test_what_a_job_does_not_know_is_named(tmp_path: Path, more: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read_job(written(tmp_path, **LEAST | more), SftJob)
+
+
+def test_a_job_of_another_method_is_named_by_its_method(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="bta is no key of dpo jobs"):
+        read_job(written(tmp_path, **LEAST, bta=0.1), DpoJob)
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "a: [", ""])

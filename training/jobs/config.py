@@ -125,7 +125,7 @@ def _check_keys(raw: Mapping[str, Any], job_type: type[Job], path: Path) -> None
         if key not in known:
             near = difflib.get_close_matches(str(key), known, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(known)}."
-            raise UsageError(f"{path}: {key} is no key of an {job_type.METHOD} job. {hint}")
+            raise UsageError(f"{path}: {key} is no key of {job_type.METHOD} jobs. {hint}")
     if missing := [k for k in ("model", "output", "max_steps") if raw.get(k) is None]:
         raise UsageError(f"{path}: {', '.join(missing)} missing; expected model, output and max_steps. Add them.")
 
