@@ -5,28 +5,29 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
-import threading
 
 import pytest
 
 import lake.progress
 from lake.progress import progress
 
+# Goes on each time that it is told to, which is when the bar that it has called for is on the terminal.
 WORK = """
-import sys, time
+import sys
 from lake.progress import progress
 with progress("memo text_quality", 2000) as show:
     for done in (500, 1000):
         show(done)
         print("result", done, flush=True)
-        time.sleep(0.3)
+        sys.stdin.readline()
     with progress(unit="bytes") as inner:
         inner(3_000_000, 12_000_000, "x.jsonl")
-        time.sleep(0.3)
+        sys.stdin.readline()
     show(2000)
-    time.sleep(0.3)
+    sys.stdin.readline()
 print("end", file=sys.stderr)
 """
 
@@ -86,33 +87,55 @@ def test_quiet_shows_nothing(capfd: pytest.CaptureFixture[str], monkeypatch: pyt
     assert capfd.readouterr() == ("", "")
 
 
+class Terminal:
+    """A pseudo-terminal, and all that was written to it."""
+
+    def __init__(self) -> None:
+        self.descriptor, self.stderr = pty.openpty()
+        self.written = b""
+
+    def text(self) -> str:
+        """Return what was written without its control sequences."""
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.written.decode(errors="ignore"))
+
+    def read_until(self, expected: str | None) -> None:
+        """Read until a text is there; None reads until the last writer is gone."""
+        while expected is None or expected not in self.text():
+            ready, _, _ = select.select([self.descriptor], [], [], 60)
+            assert ready, f"{expected!r} does not come after {self.text()!r}"
+            try:
+                piece = os.read(self.descriptor, 65536)
+            except OSError:  # Linux says so when the last writer is gone
+                piece = b""
+            if not piece:
+                assert expected is None, f"{expected!r} is not in {self.text()!r}"
+                return
+            self.written += piece
+
+
 def test_on_a_terminal_a_bar_stands_on_stderr_and_stdout_holds_results_alone() -> None:
-    terminal, stderr = pty.openpty()
+    terminal = Terminal()
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "160", "LINES": "40"}
     worker = subprocess.Popen(
-        [sys.executable, "-c", WORK], stdout=subprocess.PIPE, stderr=stderr, env=environment, text=True
-    )
-    os.close(stderr)
-    pieces: list[bytes] = []
-
-    def read() -> None:
-        try:
-            while piece := os.read(terminal, 65536):
-                pieces.append(piece)
-        except OSError:  # Linux says so when the last writer is gone
-            pass
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    out, _ = worker.communicate(timeout=60)
-    reader.join(10)
-    os.close(terminal)
-    shown = b"".join(pieces).decode()
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+        [sys.executable, "-c", WORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal.stderr,
+        env=environment, text=True,
+    )  # fmt: skip
+    os.close(terminal.stderr)
+    assert worker.stdin is not None and worker.stdout is not None
+    try:
+        for expected in ("500 of 2,000 rows (25%)", "1,000 of 2,000 rows (50%)", "3 of 12 MB (25%)", "2,000 of 2,000"):
+            terminal.read_until(expected)
+            worker.stdin.write("\n")
+            worker.stdin.flush()
+        terminal.read_until(None)
+        out, _ = worker.communicate(timeout=60)
+    finally:
+        worker.kill()
+        os.close(terminal.descriptor)
+    shown, text = terminal.written.decode(), terminal.text()
     assert worker.returncode == 0 and out == "result 500\nresult 1000\n"
     assert "━" in text and "\x1b[?25l" in shown and "\x1b[?25h" in shown  # the cursor is hidden, and shown again
-    for expected in ("memo text_quality", "500 of 2,000 rows (25%)", "x.jsonl", "3 of 12 MB (25%)", "2,000 of 2,000"):
-        assert expected in text
+    assert "memo text_quality" in text and "x.jsonl" in text
     # One bar at a time: a line that holds both would mean that a second display had written over the first.
     assert not [line for line in re.split(r"[\r\n]+", text) if "text_quality" in line and "x.jsonl" in line]
     assert text.rstrip().splitlines()[-1].strip() == "end"
