@@ -95,6 +95,10 @@ def test_readme_opens_with_the_two_commands_a_newcomer_needs() -> None:
     assert [line.split("#")[0].strip() for line in first.strip().splitlines()] == ["make demo", "make test"]
     makefile = (ROOT / "Makefile").read_text()
     assert all(f"\n{target}: " in makefile for target in ("demo", "test", "lint", "bench", "clean"))
+    contributing = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", README + contributing, flags=re.MULTILINE))
+    assert named >= {"demo", "check", "test", "slow", "attack", "lint", "bench"}
+    assert [target for target in sorted(named) if f"\n{target}: " not in makefile] == []
 
 
 def test_readme_names_every_extra() -> None:
