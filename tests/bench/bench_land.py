@@ -25,7 +25,7 @@ import numba
 import numpy as np
 
 from lake.landing import json_scan
-from lake.landing.recognition import container
+from lake.landing.containers import json_list, json_values
 from lake.landing.streams import Stream
 
 LAND = """
@@ -113,8 +113,8 @@ def compare_checks(folder: Path, repeats: int = 7) -> dict[str, Any]:
     payloads = []
     for path in sorted(f for f in folder.rglob("*.json*") if f.is_file()):
         with path.open("rb") as raw, Stream(raw) as stream:
-            cut = container(stream.peek(1 << 20), path.name)
-            for block in cut(stream) if cut else ():
+            cut = json_list if stream.peek(1 << 10).lstrip().startswith(b"[") else json_values
+            for block in cut(stream):
                 payloads += [p for i, p in enumerate(block.payloads) if i not in block.problems]
     data, stops = np.frombuffer(b"".join(payloads), np.uint8), np.cumsum([len(p) for p in payloads])
 
