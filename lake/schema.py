@@ -2,8 +2,8 @@
 
 Whoever reads a contract names the project, so an edited file is seen by landing, dbt, audit, publish and SQL alike.
 Small types only (`string`, `list`, never `large_*`): one field added inside a `list<struct>` of large types makes
-Delta merge, update, delete and compact fail. A file is parsed and checked once per process and state (some 6 ms on a
-busy core, one of them for the check).
+Delta merge, update, delete and compact fail. A file is parsed and checked once per process and state: parsing YAML is
+slow.
 """
 
 from __future__ import annotations

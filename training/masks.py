@@ -7,8 +7,7 @@ renderings must be a prefix of the next and of the whole. A template that rewrit
 thinking) fails the proof and is refused: masks by length would train on user tokens there
 (NVIDIA-NeMo/Automodel PR #3024). Spans are cut after the end-of-turn token, so the line break behind it is not trained.
 
-Costs what templating and tokenising cost, about 1,200 rows/s a core at 400 tokens a row; prefix rendering renders a
-chat once more for each assistant turn.
+Costs what templating and tokenising cost; prefix rendering renders a chat once more for each assistant turn.
 """
 
 from __future__ import annotations

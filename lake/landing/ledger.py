@@ -25,7 +25,7 @@ def rows_where(
 ) -> pa.Table:
     """Read rows of a table's files, batch by batch, keeping those that are asked for.
 
-    pyarrow.dataset would do it too; its import costs half a second, for it takes pandas along.
+    pyarrow.dataset would do it too; its import is slow, for it takes pandas along.
 
     Args:
         files: paths or URLs.

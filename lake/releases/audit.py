@@ -1,8 +1,7 @@
 """The audit: a Soda contract per published table, where only a check that was evaluated and passed counts.
 
 Soda exits 0 when no check was evaluated, so its verdict is not asked: every check that the contract declares must come
-back by name with the outcome PASSED. A contract takes 10 to 20 ms. Soda Core 4 is under the Elastic License 2.0 and
-comes with the extra `soda`.
+back by name with the outcome PASSED. Soda Core 4 is under the Elastic License 2.0 and comes with the extra `soda`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Boilerplate removal throws whole pages away (link lists, forms, pages of two sen
 second extractor keeps all visible text, and which one spoke is recorded. Cost: about 18 ms a page of 42 kB on a core,
 all of it trafilatura's (tests/bench/bench_document_text.py). Pages are read one at a time, whatever the number of
 threads: trees of lxml that were freed on one thread while another parsed have corrupted the heap. It costs next to
-nothing, for trafilatura is Python: 51 pages took 2.5 s on two threads without the lock and 2.2 s with it.
+nothing, for trafilatura is Python, which runs on one thread at a time anyway.
 """
 
 from __future__ import annotations
