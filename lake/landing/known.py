@@ -63,7 +63,7 @@ class TableIds:
             note: facts for the commit's metadata.
 
         Raises:
-            ConflictError: others committed at every try; the files are deleted, as after any error of `prepare`.
+            BusyError: others committed at every try; the files are deleted, as after any error of `prepare`.
         """
         is_retry = False
         uncommitted: list[table.NewFile] = []

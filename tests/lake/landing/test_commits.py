@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lake.errors import ConflictError, SourceError
+from lake.errors import BusyError, SourceError
 from lake.landing import commits
 from lake.landing.land import Summary, land
 from lake.storage import table
@@ -153,7 +153,7 @@ def test_a_landing_that_others_never_let_commit_leaves_no_file_behind(
     with monkeypatch.context() as patch:
         patch.setattr(table, "commit", conflict)
         patch.setattr(table, "MAX_TRIES", 2)
-        with pytest.raises(ConflictError):
+        with pytest.raises(BusyError):
             land([file], "traces", "s")
     assert parquet_files(home, name) == set()
     assert land([file], "traces", "s").rejected == 2
