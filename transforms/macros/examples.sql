@@ -7,6 +7,7 @@
 
 {#- Typed nulls for the staged columns that a staging model has nothing for: `staged_nulls("chat", "text")`. -#}
 {#- names: columns, `chat` for those of a chat or pair, `item` for those of a benchmark's item. -#}
+{#- tests/models/test_macros.py holds the types to the contract curated/examples. -#}
 {% macro staged_nulls() -%}
     {%- set message -%}
         struct(

@@ -9,6 +9,13 @@
 {%- endmacro %}
 
 
+{#- H of all rows of a group, an aggregate: each row gives one field, an expression as those of `h`. -#}
+{#- order_by: expressions that no two rows of a group have alike; the order of the fields. -#}
+{% macro h_of_rows(field, order_by) -%}
+    left(sha256(coalesce(string_agg(strlen({{ field }}) || ':' || {{ field }}, '' order by {{ order_by }}), '')), 32)
+{%- endmacro %}
+
+
 {#- H of a row's JSON, columns in the contract's order: `select *, row_hash('final') as row_hash from final`. -#}
 {% macro row_hash(relation) -%}
     {{ h(["cast(to_json(" ~ relation ~ ") as varchar)"]) }}

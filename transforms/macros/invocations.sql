@@ -41,10 +41,7 @@
 
 {#- The same as lake.releases.workspace.pins_digest. -#}
 {% macro pins_digest() -%}
-    select left(sha256(string_agg(
-        strlen(name || ' ' || coalesce(cast(version as varchar), '')) || ':'
-        || name || ' ' || coalesce(cast(version as varchar), ''), '' order by name
-    )), 32)
+    select {{ h_of_rows("(name || ' ' || coalesce(cast(version as varchar), ''))", "name") }}
     from _lake.pins
 {%- endmacro %}
 

@@ -21,7 +21,7 @@ suites as (
         benchmark,
         split,
         is_protected,
-        left(sha256(string_agg({{ h(["item_id", "question", "answer"]) }}, '' order by item_id)), 32) as suite
+        {{ h_of_rows(h(["item_id", "question", "answer"]), "item_id") }} as suite
     from items
     group by all
 
