@@ -300,7 +300,7 @@ def connect(views: Sequence[View], attach: Path | None = None) -> duckdb.DuckDBP
 
 def _selection(view: View) -> str:
     """Return the SELECT over a view's files, columns in order."""
-    # Not `storage.views.relation`, which gives absent columns a type: asking DuckDB for types takes some 10 ms a table.
+    # Not `storage.views.relation`, which gives absent columns a type: it would open a DuckDB database for each table.
     assert view.columns is not None
     columns = ", ".join(map(identifier, view.columns.names))
     options = ["union_by_name = true"] if len(view.files) > 1 else []
