@@ -2,7 +2,7 @@
 
 H(a, b, ...) is the first 128 bits, as 32 hex digits, of SHA-256 over the fields, each after its byte length
 in decimal and a colon (a netstring without the comma), so that no two lists of fields give the same bytes.
-The SQL twin is the macro `h` in `transforms/macros/identity.sql`; `tests/models/test_models.py` holds them together.
+The SQL twin is the macro `h` in `transforms/macros/identity.sql`; `tests/models/test_macros.py` holds them together.
 """
 
 from __future__ import annotations

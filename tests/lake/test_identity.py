@@ -1,4 +1,4 @@
-"""H is what the design says, in Python; `tests/models/test_models.py` holds what SQL computes to it."""
+"""H is what the design says, in Python; `tests/models/test_macros.py` holds what SQL computes to it."""
 
 from __future__ import annotations
 

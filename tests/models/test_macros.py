@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake.config import KINDS
 from lake.identity import H
+from lake.kinds import KINDS
 from lake.schema import arrow, contract, tables
 from tests.conftest import ROOT
 from tests.effort import examples
