@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from lake.landing.land import land
-from tests import dbt_server
+from tests import dbt_process
 
 ROOT = Path(__file__).resolve().parents[1]
 HALF = "sum(cast(cast('0x' || substr(row_hash, {}, 16) as ubigint) as hugeint)) % 18446744073709551616"
@@ -52,7 +52,7 @@ class DbtLake:
             "DBT_LOG_PATH": str(self.folder / "logs"),
             "DBT_USE_COLORS": "false",
         }
-        code, output = dbt_server.run([*args, "--profiles-dir", "lake"], self.project, environment)
+        code, output = dbt_process.run([*args, "--profiles-dir", "lake"], self.project, environment)
         assert code == expect, output[-8000:]
         return output
 

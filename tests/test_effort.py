@@ -15,6 +15,6 @@ def test_no_property_has_a_number_of_examples_of_its_own() -> None:
 
 
 def test_files_that_run_dbt_are_marked() -> None:
-    imports = ("tests.dbt_lake import .*DbtLake", "tests import dbt_server", "lake.releases.build import")
+    imports = ("tests.dbt_lake import .*DbtLake", "tests import dbt_process", "lake.releases.build import")
     runs = re.compile(f"^from ({'|'.join(imports)})", re.MULTILINE)
     assert [name for name, text in FILES.items() if runs.search(text) and "pytest.mark.integration" not in text] == []

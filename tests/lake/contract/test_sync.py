@@ -13,7 +13,7 @@ from lake.cli import main
 from lake.contract import sync
 from lake.errors import ContractError
 from lake.schema import PACKAGE
-from tests import dbt_server
+from tests import dbt_process
 
 MODEL = """
 select '1' as id, 'cat' as kind, 'h' as house,
@@ -111,7 +111,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def dbt(project: Path) -> tuple[int, dict[str, str]]:
     """Build with dbt itself; exit code, and status by node name."""
     own = {"DBT_TARGET_PATH": str(project / "target"), "DBT_LOG_PATH": str(project / "logs")}
-    code, output = dbt_server.run(["build", "--no-use-colors", "-q"], project, own)
+    code, output = dbt_process.run(["build", "--no-use-colors", "-q"], project, own)
     results = json.loads((project / "target" / "run_results.json").read_text())["results"]
     assert "Deprecat" not in output
     return code, {r["unique_id"].split(".")[2]: r["status"] for r in results}
