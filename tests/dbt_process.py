@@ -1,5 +1,8 @@
-"""dbt as a user runs it: a process of its own. A fork of one that has it imported would save its start, and may hang:
-the libraries that dbt brings have threads, and a lock that one of them holds is never freed in a fork."""
+"""dbt as a user runs it, a process of its own.
+
+A fork of one that has it imported would save its start, and may hang: the libraries that dbt brings have threads, and a
+lock that one of them holds is never freed in a fork.
+"""
 
 from __future__ import annotations
 
