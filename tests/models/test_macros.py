@@ -25,6 +25,7 @@ ENVIRONMENT = jinja2.Environment(extensions=["jinja2.ext.do"])
 # What dbt gives: `return` hands a value on, `source` names a table.
 ENVIRONMENT.globals.update({"return": lambda value: value, "source": lambda schema, name: f'{schema}."{name}"'})
 MODULE = ENVIRONMENT.from_string(MACROS).module
+DUCKDB = duckdb.connect()  # opening one takes longer than a query
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 EXAMPLES = arrow(ROOT, "curated/examples").empty_table()
 
@@ -51,8 +52,7 @@ def valid_values(table: str, column: str) -> list[str]:
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_h_is_h_of_python(fields: list[str]) -> None:
     places = [f"fields[{place}]" for place in range(1, len(fields) + 1)]
-    with duckdb.connect() as connection:
-        row = connection.execute(f"select {macro('h', places)} from (select ? as fields)", [fields]).fetchone()
+    row = DUCKDB.execute(f"select {macro('h', places)} from (select ? as fields)", [fields]).fetchone()
     assert row == (H(*fields),)
 
 
@@ -61,11 +61,10 @@ def test_h_is_h_of_python(fields: list[str]) -> None:
 def test_h_of_rows_is_h_of_the_rows_in_their_order(fields: list[str], random: Any) -> None:
     rows = list(enumerate(fields))
     random.shuffle(rows)
-    with duckdb.connect() as connection:
-        connection.execute("create table t (place bigint, field varchar)")
-        if rows:
-            connection.executemany("insert into t values (?, ?)", rows)
-        row = connection.execute(f"select {macro('h_of_rows', 'field', 'place')} from t").fetchone()
+    DUCKDB.execute("create or replace temp table t (place bigint, field varchar)")
+    if rows:
+        DUCKDB.executemany("insert into t values (?, ?)", rows)
+    row = DUCKDB.execute(f"select {macro('h_of_rows', 'field', 'place')} from t").fetchone()
     assert row == (H(*fields),)
 
 

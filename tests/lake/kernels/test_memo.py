@@ -102,6 +102,7 @@ def test_nothing_asked_is_a_typed_empty_view(lake: str) -> None:
     assert extend(lake, []) == ((0, 0, 0), [])
 
 
+@pytest.mark.integration  # takes seconds
 @settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.integers(0, 40).map(lambda n: 2 * n), max_size=8), max_size=4))
 def test_a_warm_and_an_empty_memo_give_the_same_results_after_any_sequence(

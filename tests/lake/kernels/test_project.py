@@ -181,6 +181,7 @@ def own_project(folder: Path, **modules: str) -> Path:
     return folder
 
 
+@pytest.mark.integration  # takes seconds
 def test_a_digest_is_the_same_in_a_script_and_in_python_c(tmp_path: Path) -> None:
     project = own_project(tmp_path / "project")
     program = DIGEST.format(root=str(ROOT), project=str(project))

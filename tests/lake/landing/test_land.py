@@ -81,6 +81,7 @@ LINE = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.integration  # takes seconds
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(LINE, max_size=8), end=st.sampled_from([b"", b"\n", b"\r\n"]))
 def test_any_bytes_as_jsonl_land_exactly_and_only_once(

@@ -61,6 +61,7 @@ def reduce_sql() -> str:
 TYPE = "struct(keys varchar[], goes_on boolean, parts struct(record_id varchar, overlap bigint)[])[][]"
 
 
+@pytest.mark.integration  # takes seconds
 @settings(max_examples=examples(150))
 @given(calls=traces)
 def test_sql_makes_the_same_conversations_as_python(reduce_sql: str, calls: list[list[Message]]) -> None:

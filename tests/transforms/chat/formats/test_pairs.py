@@ -148,6 +148,7 @@ RECORDS = st.dictionaries(st.sampled_from(OUTER), JSON, max_size=6)
 FORMS = ("alpaca", "self_instruct", "prompt_completion", "preference", "hh", "kto")
 
 
+@pytest.mark.integration  # takes seconds
 @settings(max_examples=examples(300))
 @given(st.lists(st.tuples(RECORDS | JSON, st.sampled_from(FORMS)), min_size=1, max_size=5))
 def test_no_record_raises_each_gives_a_unit_and_batches_do_not_matter(rows: list[tuple[object, str]]) -> None:
