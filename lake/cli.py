@@ -190,8 +190,11 @@ def demo(folder: Path, steps: int) -> None:
 @click.option("--no-publish", is_flag=True, help="Stop after the audit.")
 @click.option("--rebase", is_flag=True, help="When somebody publishes meanwhile, build again on their release.")
 @click.option("--allow-empty", multiple=True, metavar="TABLE", help="Table that may lose all its rows; repeatable.")
+@click.option("--full-refresh", is_flag=True, help="Make every row anew; the rows are the same, always.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; dbt's output goes to stderr.")
-def build_release(tag: str | None, no_publish: bool, rebase: bool, allow_empty: tuple[str, ...], as_json: bool) -> None:
+def build_release(
+    tag: str | None, no_publish: bool, rebase: bool, allow_empty: tuple[str, ...], full_refresh: bool, as_json: bool
+) -> None:
     """Run dbt, audit every table against its contract, and publish them as a release."""
     from lake.config import lake_paths
     from lake.releases.build import build
@@ -201,7 +204,7 @@ def build_release(tag: str | None, no_publish: bool, rebase: bool, allow_empty: 
 
     if tag and no_publish:
         raise UsageError("--tag names a release, and --no-publish makes none. Leave one of them out.")
-    built = build(lake_paths(), tag, not no_publish, rebase, allow_empty, say, quiet=as_json)
+    built = build(lake_paths(), tag, not no_publish, rebase, allow_empty, say, as_json, full_refresh)
     print_json(built.as_json()) if as_json else click.echo(built.as_text())
 
 

@@ -6,7 +6,8 @@ tests, `dbt show`, `lake sql --workspace`) reads the same versions. `_lake` hold
     _lake.base     home, release       the lake, and the release whose tables stand in for models not built here
     _lake.pins     name, version       Delta version of each raw table; null: nothing had landed
     _lake.fresh    name, version, statement    what the macro `note_start` pins when a whole build begins
-    _lake.session  release, project_digest     the lake's last release, and the project, as this invocation found them
+    _lake.session  release, project_digest, base     the lake's last release, the project as this invocation found it,
+                                and the statements that lay the release out as the base of a whole build
     _lake.built    one row an invocation that wrote, made by the macros `note_start` and `note_end`
 
 Only the macro knows whether an invocation is whole: `dbt retry` runs under the flags of the build that it continues,
@@ -24,6 +25,7 @@ import dbt.flags
 import duckdb
 import pyarrow as pa
 from dbt.adapters.duckdb.plugins import BasePlugin
+from dbt.adapters.factory import get_adapter_by_type
 from dbt_common.invocation import get_invocation_id
 
 from lake import schema
@@ -31,6 +33,8 @@ from lake.config import find_project
 from lake.errors import UsageError
 from lake.kernels import memo, project
 from lake.kinds import KINDS
+from lake.releases.base import Base, Project, project_of
+from lake.releases.lineage import extended_models
 from lake.sql import identifier, literal
 from lake.storage.catalog import built_tables, read_base, read_pins
 from lake.storage.refs import Refs, Release
@@ -51,7 +55,7 @@ create table if not exists _lake.built (
     failures integer, built_at timestamptz
 );
 create or replace table _lake.fresh (name varchar, version bigint, statement varchar);
-create or replace table _lake.session (release integer, project_digest varchar);
+create or replace table _lake.session (release integer, project_digest varchar, base varchar);
 """
 
 
@@ -82,11 +86,14 @@ class Plugin(BasePlugin):
     def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
         with self.lock:
             if self.prepared != get_invocation_id():
-                prepare(connection, self.home, _project_folder(), json.dumps(_variables(), sort_keys=True))
+                manifest = get_adapter_by_type("duckdb").get_macro_resolver()
+                prepare(connection, self.home, _project_folder(), json.dumps(_variables(), sort_keys=True), manifest)
                 self.prepared = get_invocation_id()
 
 
-def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, variables: str = "{}") -> None:
+def prepare(
+    connection: duckdb.DuckDBPyConnection, home: str, folder: Path, variables: str = "{}", manifest: Any = None
+) -> None:
     """Make a workspace ready for dbt.
 
     Args:
@@ -94,10 +101,12 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
         home: absolute path or URL of the lake.
         folder: the project.
         variables: dbt's `--vars`, as canonical JSON.
+        manifest: dbt's; without it no model is extended.
 
     Raises:
         UsageError: the workspace belongs to another lake.
-        ContractError: a raw table's contract is one that landing cannot fill, or a model `memo_*` names no kernel.
+        ContractError: a raw table's contract is one that landing cannot fill, a model `memo_*` names no kernel, or an
+            extended model reads a table that it does not follow.
     """
     columns = {name: schema.writer_schema(folder, f"raw/{name}") for name in RAW}
     connection.execute("set timezone = 'UTC'")
@@ -106,23 +115,39 @@ def prepare(connection: duckdb.DuckDBPyConnection, home: str, folder: Path, vari
     refs = Refs(home)
     numbers = refs.numbers()
     last = numbers[-1] if numbers else None
-    _bind(connection, home, refs.load(last) if last else None)
+    newest_release = refs.load(last) if last else None
+    _bind(connection, home, newest_release)
     for name, version in read_pins(connection).items():
         try:
             connection.execute(_raw_view(home, name, version, columns[name]))
         except duckdb.IOException:  # no release names the version, so that `lake gc` may have taken its files
             connection.execute(_gone_view(name, version, columns[name]))
+    fresh: dict[str, int | None] = {}
     for name in RAW:
         newest = snapshot(f"{home}/raw/{name}")
-        version = newest.version if newest else None
-        row = [name, version, create_view(identifier("raw", name), columns[name], newest)]
+        fresh[name] = newest.version if newest else None
+        row = [name, fresh[name], create_view(identifier("raw", name), columns[name], newest)]
         connection.execute("insert into _lake.fresh values (?, ?, ?)", row)
-    for name, kernel in project.kernels(folder).items():
+    kernels = project.kernels(folder)
+    for name, kernel in kernels.items():
         connection.execute(create_view(identifier("memo", name), memo.stored(kernel), memo.newest(home, kernel)))
-    connection.execute("insert into _lake.session values (?, ?)", [last, project.digest(folder, variables)])
-    base = read_base(connection)
-    if base and base[1] in numbers:
-        _stand_in(connection, refs.load(base[1]))
+    marks = {name: memo.fingerprint(kernel) for name, kernel in kernels.items()}
+    models = extended_models(manifest, marks, variables) if manifest else []
+    state = project_of(folder, home, columns, models, kernels)
+    bound = read_base(connection)
+    standing = refs.load(bound[1]) if bound and bound[1] in numbers else None
+    if standing:
+        _stand_in(connection, standing)
+    connection.execute(_base(state, refs, standing).statements(read_pins(connection)))
+    row = [last, project.digest(folder, variables), _base(state, refs, newest_release).statements(fresh)]
+    connection.execute("insert into _lake.session values (?, ?, ?)", row)
+
+
+def _base(state: Project, refs: Refs, release: Release | None) -> Base:
+    """Return a release as what a build starts from; none at all where dbt is to build everything whole."""
+    if release is None or _flag("FULL_REFRESH"):
+        return Base(state)
+    return Base(state, release, refs.lineages(release.number))
 
 
 def _raw_view(home: str, name: str, version: int | None, columns: pa.Schema) -> str:

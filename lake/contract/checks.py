@@ -7,7 +7,9 @@ is unique as a whole, never column by column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+import json
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ class Check:
         rows: a query that returns the rows that break it; of a metric without such rows, the query of the number.
         values: the valid values of an `invalid` check.
         bound: ODCS bound and value of a `metric` or `count`, such as ("mustBe", 0).
+        is_of_rows: each row is judged by itself, so that a row which passed once passes as long as it is the same.
     """
 
     name: str
@@ -37,15 +40,18 @@ class Check:
     rows: str
     values: tuple[str | int | float, ...] = ()
     bound: tuple[str, float] = ("mustBe", 0)
+    is_of_rows: bool = False
 
 
-def declared(project: Path, table: str, schema: str = "main") -> list[Check]:
+def declared(project: Path, table: str, schema: str = "main", taken_over: Collection[str] = ()) -> list[Check]:
     """Return every check that a table's contract declares.
 
     Args:
         project: folder of contracts/.
         table: layer and name, such as `curated/examples`.
         schema: DuckDB schema in which it and the tables it refers to lie.
+        taken_over: tables of a workspace whose rows are those of a release that passed these checks, but for what the
+            schemas `_added` and `_removed` hold: what breaks a check is among the former, or names one of the latter.
 
     Returns:
         Checks in the contract's order: types first, then column by column, then the table's own.
@@ -55,7 +61,8 @@ def declared(project: Path, table: str, schema: str = "main") -> list[Check]:
     checks = [_exact_types(schema, body["name"], duckdb_types(arrow(project, table)))]
     keys = unique_keys(body)
     for prop in body["properties"]:
-        checks.extend(_column_checks(relation, schema, prop, [prop["name"]] in keys))
+        is_unique = [prop["name"]] in keys
+        checks.extend(_column_checks(relation, schema, prop, is_unique, body["name"], taken_over))
     checks.extend(_unique_together(relation, key) for key in keys if len(key) > 1)
     checks.extend(_table_check(relation, rule) for rule in body.get("quality", []) if rule.get("type") != "text")
     return checks
@@ -73,26 +80,32 @@ def _exact_types(schema: str, table: str, types: Mapping[str, str]) -> Check:
     return Check("every column has its exact type", "type", None, wrong)
 
 
-def _column_checks(relation: str, schema: str, prop: Mapping[str, Any], is_unique: bool) -> Iterator[Check]:
+def _column_checks(
+    relation: str, schema: str, prop: Mapping[str, Any], is_unique: bool, table: str, taken_over: Collection[str]
+) -> Iterator[Check]:
     name, column = prop["name"], identifier(prop["name"])
+    added = identifier("_added", table)
+
+    def of_rows(check: str, kind: str, predicate: str, values: tuple[Any, ...] = ()) -> Check:
+        return Check(check, kind, name, f"select * from {relation} where {predicate}", values, is_of_rows=True)
+
     if prop.get("required"):
-        yield Check(f"{name} is there", "missing", name, f"select * from {relation} where {column} is null")
+        yield of_rows(f"{name} is there", "missing", f"{column} is null")
     for place, predicate in _inner_nulls(name, column, prop):
-        yield Check(f"{place} is there", "rows", name, f"select * from {relation} where {predicate}")
+        yield of_rows(f"{place} is there", "rows", predicate)
     if is_unique:
-        twice = f"select * from {relation} where {column} is not null qualify count(*) over (partition by {column}) > 1"
-        yield Check(f"{name} is unique", "duplicate", name, twice)
+        among = f"{column} in (select {column} from {added})" if table in taken_over else f"{column} is not null"
+        twice = f"select * from {relation} where {among} qualify count(*) over (partition by {column}) > 1"
+        yield Check(f"{name} is unique", "rows" if table in taken_over else "duplicate", name, twice)
     for key, value in prop.get("logicalTypeOptions", {}).items():
-        yield Check(
-            f"{name} keeps {key}", "rows", name, f"select * from {relation} where not ({_option(column, key, value)})"
-        )
+        yield of_rows(f"{name} keeps {key}", "rows", f"not ({_option(column, key, value)})")
     for rule in prop.get("quality", []):
         if rule.get("type", "library") == "sql":
             yield _sql_rule(relation, rule, name)
         elif rule.get("type", "library") == "library":
             values = tuple(rule["arguments"]["validValues"])
-            wrong = f"select * from {relation} where {column} not in ({literals(values)})"
-            yield Check(rule.get("name", f"{name} is a known value"), "invalid", name, wrong, values=values)
+            check = rule.get("name", f"{name} is a known value")
+            yield of_rows(check, "invalid", f"{column} not in ({literals(values)})", values)
     for link in prop.get("relationships", []):
         other, key = link["to"].split(".")
         lost = (
@@ -101,6 +114,16 @@ def _column_checks(relation: str, schema: str, prop: Mapping[str, Any], is_uniqu
             f"and {column} not in (select {identifier(key)} from {identifier(schema, other)} "
             f"where {identifier(key)} is not null)"
         )
+        if {table, other} <= {*taken_over}:
+            # Few keys are looked for among many, and not the other way round: `not in` hashes all that it reads.
+            removed, others = identifier("_removed", other), identifier(schema, other)
+            asked = f"select {column} from {added} union all select {identifier(key)} from {removed}"
+            there = f"select {identifier(key)} from {others} where {identifier(key)} in ({asked})"
+            left = f"select {identifier(key)} from {removed} where {identifier(key)} not in ({there})"
+            lost = (
+                f"select * from {added} where {column} is not null and {column} not in ({there}) "
+                f"union all by name select * from {relation} where {column} in ({left})"
+            )
         yield Check(f"{name} is in {link['to']}", "rows", name, lost)
 
 
@@ -158,7 +181,45 @@ def _sql_rule(relation: str, rule: Mapping[str, Any], column: str | None) -> Che
     query = rule["query"].replace("${object}", relation).strip().rstrip(";")
     if column is not None:
         query = query.replace("${property}", identifier(column))
-    return Check(rule["name"], "metric", column, query, bound=_bound(rule))
+    bound = _bound(rule)
+    return Check(
+        rule["name"], "metric", column, query, bound=bound, is_of_rows=bound == ("mustBe", 0) and _counts_rows(query)
+    )
+
+
+@functools.cache
+def _counts_rows(query: str) -> bool:
+    """Say whether a query counts those rows of one table that a predicate over the row alone picks."""
+    import duckdb
+
+    with duckdb.connect() as scratch:
+        ((text,),) = scratch.execute("select json_serialize_sql($1::varchar)", [query]).fetchall()
+    nodes = [*_nodes(json.loads(text))]
+    kinds = [kind for node in nodes for kind in (node.get("type"), node.get("class")) if isinstance(kind, str)]
+    functions = [name for node in nodes if isinstance(name := node.get("function_name"), str)]
+    aggregates = [name for name in functions if name in _aggregates()]
+    return (
+        kinds.count("SELECT_NODE") == kinds.count("BASE_TABLE") == 1
+        and not {"SUBQUERY", "WINDOW", "JOIN", "SET_OPERATION_NODE", "TABLE_FUNCTION"}.intersection(kinds)
+        and aggregates == ["count_star"]
+    )
+
+
+def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(tree, Mapping):
+        yield tree
+    children = tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, list) else ()
+    for child in children:
+        yield from _nodes(child)
+
+
+@functools.cache
+def _aggregates() -> frozenset[str]:
+    import duckdb
+
+    with duckdb.connect() as scratch:
+        found = scratch.execute("select function_name from duckdb_functions() where function_type = 'aggregate'")
+        return frozenset(name for (name,) in found.fetchall())
 
 
 def _bound(rule: Mapping[str, Any]) -> tuple[str, float]:

@@ -90,7 +90,8 @@ def _column(prop: dict[str, Any], data_type: str, constraints: bool, is_unique: 
     if prop.get("description"):
         column["description"] = prop["description"]
     if prop.get("required") and constraints:
-        column["constraints"] = [{"type": "not_null"}]
+        # dbt takes no materialization but its own for one that enforces constraints; `extended` does as tables do.
+        column["constraints"] = [{"type": "not_null", "warn_unsupported": False}]
     tests: list[Any] = ["not_null"] if prop.get("required") and not constraints else []
     tests += _tests(prop, is_unique)
     if tests:

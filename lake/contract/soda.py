@@ -7,6 +7,7 @@ License 2.0 and comes with the extra `soda`; nothing here imports it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,28 @@ THRESHOLDS = {
 }
 
 
-def soda_contract(project: Path, table: str, schema: str = "main") -> dict[str, Any]:
+def soda_contract(
+    project: Path,
+    table: str,
+    schema: str = "main",
+    of_rows: bool | None = None,
+    taken_over: Collection[str] = (),
+) -> dict[str, Any]:
     """Return the Soda contract of a table, ready for `yaml.safe_dump(..., sort_keys=False)`.
 
     Args:
         project: folder of contracts/.
         table: layer and name, such as `curated/examples`.
         schema: DuckDB schema in which the table lies.
+        of_rows: only the checks that judge each row by itself (True), or only the others (False).
+        taken_over: as for `declared`.
 
     Returns:
         A contract for a data source named `lake`: column names, order and types as far as Soda tells them apart, and
-        every check of `declared(project, table, schema)` under its name.
+        the checks of `declared(project, table, schema, taken_over)` under their names.
     """
     body = contract(project, table)["schema"][0]
-    checks = declared(project, table, schema)
+    checks = [c for c in declared(project, table, schema, taken_over) if of_rows in (None, c.is_of_rows)]
     columns = []
     for name, data_type in duckdb_types(arrow(project, table)).items():
         column: dict[str, Any] = {"name": name, "data_type": data_type.split("(", 1)[0]}
@@ -48,11 +57,10 @@ def soda_contract(project: Path, table: str, schema: str = "main") -> dict[str, 
             column["checks"] = own
         columns.append(column)
     rest = [_rendered(c) for c in checks if c.kind not in ("missing", "duplicate", "invalid")]
-    return {
-        "dataset": f"{DATA_SOURCE}/{schema}/{body['name']}",
-        "columns": columns,
-        "checks": [{"schema": {"name": SCHEMA_CHECK}}, *rest],
-    }
+    shape = [] if of_rows else [{"schema": {"name": SCHEMA_CHECK}}]
+    # Soda refuses an empty list.
+    listed = {"checks": [*shape, *rest]} if shape or rest else {}
+    return {"dataset": f"{DATA_SOURCE}/{schema}/{body['name']}", "columns": columns, **listed}
 
 
 def _rendered(check: Check) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -26,14 +27,15 @@ from lake.progress import Show, progress
 from lake.sql import identifier, literal
 from lake.storage.catalog import read_base
 from lake.storage.parquet import delete_files
-from lake.storage.table import CommitConflict, Snapshot, commit, create, retry_on_conflict, snapshot, write
+from lake.storage.table import CommitConflict, Snapshot, commit, create, identity, retry_on_conflict, snapshot, write
 from lake.storage.views import create_view, relation, scan
 from transforms.kernel import Kernel
 
-__all__ = ["extend", "fingerprint", "newest", "stored"]
+__all__ = ["extend", "fingerprint", "newest", "stored", "table_id"]
 
 Run = Callable[[pa.RecordBatch], pa.RecordBatch]
 
+FEW = 100_000  # inputs up to this are held at one time: what asks for them may cost more than they weigh
 LARGE = 1 << 20  # inputs above this travel in small batches: a batch's column must stay below 2 GiB
 PIECE_BYTES = 4 << 20  # of input per task, so that threads share the work
 COMMIT_BYTES = 128 << 20
@@ -45,6 +47,7 @@ def extend(
     kernel: Kernel,
     asked: duckdb.DuckDBPyRelation | str,
     context: duckdb.DuckDBPyRelation | None = None,
+    scope: str | None = None,
 ) -> duckdb.DuckDBPyRelation:
     """Compute what a memo lacks, store it, and point the view `memo.<kernel>` at it.
 
@@ -54,6 +57,8 @@ def extend(
         asked: relation, or its SQL: `key`, the kernel's inputs, and, if there are more columns, names for error
             messages, such as an example's id. Equal keys have equal inputs; they are computed once.
         context: what the kernel's `prepare` takes, for kernels that have one; read only if a result is missing.
+        scope: `_changed` asks for those raw records alone that are new or amended since the last release, which was
+            built from the results for all others.
 
     Returns:
         One row of accounts: kernel, fingerprint, asked, computed, reused (numbers of different keys).
@@ -71,14 +76,19 @@ def extend(
     lake = read_base(session)
     assert lake is not None, "the dbt plugin notes the lake when it opens the workspace"
     base = create(_uri(lake[0], kernel), stored(kernel))
-    total, missing = _find_missing(session, kernel, wanted, base)
+    if scope is not None:
+        session.execute(f"set variable lake_scope = {literal(scope)}")
+    question = _find_missing(session, kernel, wanted, base)
+    total, missing = question.total, question.missing
     if missing:
         prepared = () if kernel.prepare is None or context is None else (kernel.prepare(context.to_arrow_table()),)
         run = functools.partial(_checked, kernel, prepared)
-        results = _compute(kernel, run, _inputs(session, kernel, wanted))
+        results = _compute(kernel, run, _inputs(session, kernel, question))
         with progress(f"memo {kernel.name}", missing) as show:
             base = _store(base, kernel, results, show)
     session.execute("drop table memo_missing")
+    session.execute("drop table if exists memo_asked")
+    session.execute("reset variable lake_scope")
     session.execute(create_view(identifier("memo", kernel.name), stored(kernel), base))
     return session.sql(
         f"select {literal(kernel.name)} as kernel, {literal(fingerprint(kernel))} as fingerprint, "
@@ -102,29 +112,71 @@ def newest(home: str, kernel: Kernel) -> Snapshot | None:
     return snapshot(_uri(home, kernel))
 
 
+def table_id(home: str, kernel: Kernel) -> str | None:
+    """Return Delta's id of a kernel's memo, which a memo that was deleted and made anew does not share.
+
+    Args:
+        home: absolute path or URL of the lake.
+        kernel: whose.
+
+    Returns:
+        The id, or None where nothing was computed.
+    """
+    return identity(_uri(home, kernel))
+
+
 def _uri(home: str, kernel: Kernel) -> str:
     return f"{home.rstrip('/')}/memo/{kernel.name}/{fingerprint(kernel)}"
 
 
-def _find_missing(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str, base: Snapshot) -> tuple[int, int]:
-    """List the keys asked for in the temporary table memo_missing; return how many are asked and missing.
+@dataclass(frozen=True)
+class _Question:
+    """What is asked of a memo.
+
+    Attributes:
+        asked: SQL of it, or of what is missing of it alone.
+        total: number of different keys.
+        missing: number of those without a result.
+        is_unique: no key is asked for twice.
+    """
+
+    asked: str
+    total: int
+    missing: int
+    is_unique: bool
+
+
+def _find_missing(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str, base: Snapshot) -> _Question:
+    """List the keys asked for in the temporary table memo_missing.
 
     Inputs are measured, and so read, where a result is missing only: a build without news reads no payload.
     """
     known = relation(stored(kernel), base)
     session.execute(
         f"create or replace temp table memo_missing as with asked as ({asked}) "
-        f"select key, false as is_large, key not in (select key from ({known})) as is_missing from asked group by key"
+        "select key, false as is_large, count(*) as times, false as is_missing from asked group by key"
     )
-    counts = session.execute("select count(*), count(*) filter (where is_missing) from memo_missing").fetchall()
-    total, missing = counts[0]
+    # What is asked is looked for among what is known, and not the other way round: `not in` would hash all of it.
+    session.execute(
+        "update memo_missing set is_missing = true where key not in "
+        f"(select key from ({known}) where key in (select key from memo_missing))"
+    )
+    ((total, missing, is_unique),) = session.execute(
+        "select count(*), count(*) filter (where is_missing), coalesce(max(times), 1) = 1 from memo_missing"
+    ).fetchall()
+    if 0 < missing <= FEW:
+        session.execute(
+            f"create or replace temp table memo_asked as select * from ({asked}) "
+            "where key in (select key from memo_missing where is_missing)"
+        )
+        asked = "select * from memo_asked"
     if missing:
         sizes = " + ".join(f"coalesce({_bytes(f)}, 0)" for f in kernel.inputs) or "0"
         session.execute(
             f"update memo_missing set is_large = true where key in (with asked as ({asked}) select key from asked "
             f"where key in (select key from memo_missing where is_missing) group by key having max({sizes}) > {LARGE})"
         )
-    return total, missing
+    return _Question(asked, total, missing, is_unique)
 
 
 def _bytes(field: pa.Field) -> str:
@@ -133,15 +185,18 @@ def _bytes(field: pa.Field) -> str:
     return f"strlen(cast({identifier(field.name)} as varchar))"
 
 
-def _inputs(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str) -> Iterator[pa.RecordBatch]:
+def _inputs(session: duckdb.DuckDBPyConnection, kernel: Kernel, question: _Question) -> Iterator[pa.RecordBatch]:
     """Read what is missing, one row a key, in pieces of bounded size."""
-    inputs = ", ".join(f"any_value({n}) as {n}" for n in map(identifier, kernel.inputs.names))
+    asked = question.asked
+    # Grouping would hold every input in memory at one time.
+    first, least, grouped = ("", "", "") if question.is_unique else ("any_value", "min", " group by key")
+    inputs = ", ".join(f"{first}({n}) as {n}" for n in map(identifier, kernel.inputs.names))
     others = [c for c in session.sql(asked).columns if c not in ("key", *kernel.inputs.names)]
-    names = "".join(f", min({c}) as {c}" for c in map(identifier, others))
+    names = "".join(f", {least}({c}) as {c}" for c in map(identifier, others))
     for is_large, rows in ((False, 1024), (True, 8)):
         rows_of_size = session.sql(
             f"with asked as ({asked}) select key, {inputs}{names} from asked where key in "
-            f"(select key from memo_missing where is_missing and is_large = {is_large}) group by key"
+            f"(select key from memo_missing where is_missing and is_large = {is_large}){grouped}"
         )
         with rows_of_size.to_arrow_reader(rows) as reader:
             for batch in reader:

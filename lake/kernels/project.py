@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 from lake import schema
@@ -32,7 +33,8 @@ def digest(project: Path, variables: str = "{}") -> str:
     Returns:
         32 hex digits, the same for equal files wherever they lie and whatever their times.
     """
-    fields: list[str | bytes] = ["project", variables]
+    # SQL may give other rows under another DuckDB.
+    fields: list[str | bytes] = ["project", variables, version("duckdb")]
     for path in [project / "dbt_project.yml", *_files(project)]:
         fields += [path.relative_to(project).as_posix(), path.read_bytes()]
     for name, kernel in sorted(kernels(project).items()):

@@ -1,7 +1,7 @@
 """`lake build`: dbt runs the whole way, the result is audited, and only then published.
 
-dbt is a process of its own whose output is shown as it comes. A build that finds nothing new costs dbt's own start, the
-models and the audit's queries, and writes nothing.
+dbt is a process of its own whose output is shown as it comes. Where nothing landed and nothing of the project changed
+since the workspace was built and published, nothing is run.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lake.config import NO_TELEMETRY, LakePaths
-from lake.errors import AuditError, ConflictError
+from lake.errors import AuditError, ConflictError, NotFoundError, StaleBuildError
 from lake.releases.audit import audit
 from lake.releases.publish import Published, publish
-from lake.releases.workspace import open_workspace
+from lake.releases.workspace import check_build, open_workspace
 from lake.schema import IN_WHEEL
 from lake.sql import identifier
 from lake.storage.catalog import built_tables
-from lake.storage.refs import Refs
+from lake.storage.refs import Refs, Release
+from lake.storage.table import snapshot
 
 REBASES = 5
 PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -36,7 +37,7 @@ class Built:
 
     Attributes:
         published: the release; None where none was wanted.
-        tables: audited tables.
+        tables: audited tables; 0 where nothing was run, since the last release holds what a build would give.
         checks: checks that were evaluated and passed.
         funnel: rows per kind and source: examples, kept, and dropped by stage.
         memos: per kernel, how many results were asked, computed and reused.
@@ -67,7 +68,7 @@ class Built:
 
     def as_text(self) -> str:
         """Return the closing summary."""
-        lines = [f"{self.checks} checks on {self.tables} tables passed"]
+        lines = [f"{self.checks} checks on {self.tables} tables passed"] if self.tables else []
         lines += [f"memo {m['kernel']}: {m['computed']} computed, {m['reused']} reused" for m in self.memos]
         for row in self.funnel:
             drops = ", ".join(f"{n} {stage}" for stage, n in row["dropped"].items()) or "none"
@@ -78,7 +79,7 @@ class Built:
         lines.append(f"in all: {examples} examples = {kept} kept + {examples - kept} dropped")
         lines.append(describe(self.published))
         took = ", ".join(f"{step} {s:.1f} s" for step, s in self.seconds.items())
-        return "\n".join([*lines, f"took {took}"])
+        return "\n".join([*lines, f"took {took}"] if took else lines)
 
 
 def build(
@@ -89,6 +90,7 @@ def build(
     allow_empty: Sequence[str] = (),
     say: Callable[[str], object] = lambda line: None,
     quiet: bool = False,
+    full_refresh: bool = False,
 ) -> Built:
     """Build, audit and publish.
 
@@ -100,6 +102,7 @@ def build(
         allow_empty: tables that may lose all their rows.
         say: takes lines of progress.
         quiet: send dbt's output to stderr, so that stdout holds the caller's alone.
+        full_refresh: make every row anew, instead of taking over those of the last release that cannot have changed.
 
     Returns:
         What was done.
@@ -113,9 +116,16 @@ def build(
         refs = Refs(paths.home)
         last = refs.last()
         refs.check_free(tag, last.number if last else 0)
+    if publishes and not full_refresh and (held := _held(paths)) is not None:
+        if tag is not None:
+            Refs(paths.home).add_tag(tag, held.number)
+        say(f"nothing landed and nothing of the project changed since release {held.number} was built here")
+        funnel, memos = summary(paths)
+        reused = [memo | {"asked": 0, "computed": 0, "reused": 0} for memo in memos]
+        return Built(Published(held, False, {}), 0, 0, funnel, reused)
     for attempt in range(REBASES if rebase else 1):
         started = time.monotonic()
-        run_dbt(paths, quiet)
+        run_dbt(paths, quiet, full_refresh)
         built = time.monotonic()
         audited = audit(paths, allow_empty, say)
         checked = time.monotonic()
@@ -132,12 +142,31 @@ def build(
     raise AssertionError("the loop returns or raises")
 
 
-def run_dbt(paths: LakePaths, quiet: bool = False) -> None:
+def _held(paths: LakePaths) -> Release | None:
+    """Return the last release, if a build would begin from what this workspace was built and published from."""
+    refs = Refs(paths.home)
+    last = refs.last()
+    if last is None:
+        return None
+    try:
+        with open_workspace(paths.workspace) as connection:
+            build = check_build(connection, paths)
+    except (NotFoundError, StaleBuildError):
+        return None
+    notes = [(note.raw_pins, note.project_digest) for note in refs.lineages(last.number)]
+    if (build.raw_pins, build.project_digest) not in notes:
+        return None
+    newest = {name: snapshot(paths.table("raw", name)) for name in build.raw_pins}
+    return last if build.raw_pins == {name: s.version if s else None for name, s in newest.items()} else None
+
+
+def run_dbt(paths: LakePaths, quiet: bool = False, full_refresh: bool = False) -> None:
     """Run `dbt build` over the whole project, in a process of its own.
 
     Args:
         paths: of the lake, the workspace and the project.
         quiet: send dbt's output to stderr.
+        full_refresh: make every row anew.
 
     Raises:
         AuditError: dbt failed; it has said why.
@@ -148,6 +177,7 @@ def run_dbt(paths: LakePaths, quiet: bool = False) -> None:
     # Explicit, so that a build from a folder below the project, or of the packaged files, is the same build.
     command += ["--project-dir", str(paths.project)]
     command += ["--profiles-dir", str(paths.project / "lake")]
+    command += ["--full-refresh"] if full_refresh else []
     if paths.project == IN_WHEEL:  # nobody's project: dbt must not write into the installed package
         scratch = paths.workspace.parent
         command += ["--target-path", str(scratch / "target"), "--log-path", str(scratch / "logs")]

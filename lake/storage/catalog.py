@@ -17,6 +17,9 @@ def read_pins(connection: duckdb.DuckDBPyConnection) -> dict[str, int | None]:
 
 
 def built_tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return the tables that dbt has made in a workspace, sorted; views are not among them."""
-    query = "select table_name from duckdb_tables() where schema_name = 'main' and not internal order by table_name"
+    """Return the tables and extended models that dbt has made in a workspace, sorted; views are not among them."""
+    query = (
+        "select distinct table_name from duckdb_tables() where schema_name in ('main', '_added') and not internal "
+        "order by table_name"
+    )
     return [name for (name,) in connection.execute(query).fetchall()]

@@ -22,7 +22,7 @@ from lake.errors import ContractError
 COLUMN_BYTES = 128 << 20  # small Arrow types have 32-bit offsets; a batch's column stays far below 2 GiB
 GROUP_BYTES = 64 << 20  # one row group, the unit that readers hold in memory
 GROUP_ROWS = 122_880  # DuckDB's own vector group size: its scans are parallel by row group
-FILE_BYTES = 1 << 30  # of Arrow data; compressed, a file is some 200 to 500 MB
+FILE_BYTES = 128 << 20  # of Arrow data, some 25 to 60 MB compressed: what a publish rewrites for one changed row
 STATS_BYTES = 64  # statistics of longer texts would put pieces of payloads into the log
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lake.errors import ConflictError, InternalError, NotFoundError, UsageError
 from lake.files import write_if_absent, write_whole
+from lake.identity import H
 
 if TYPE_CHECKING:
     from lake.storage.table import Snapshot
@@ -116,6 +117,29 @@ class Release:
         return {k: v for k, v in asdict(self).items() if k != "home"}
 
 
+@dataclass(frozen=True)
+class Lineage:
+    """Code that is known to make a release's rows, so that a build by the same code may take them over.
+
+    A release may have several: a branch that builds equal rows by other code adds its own. It is a note and no part of
+    the release: without it the next build makes all rows anew.
+
+    Attributes:
+        tables: hashes of the code of each extended model, by kind of record.
+        audits: hash of what each table was audited by.
+        memos: Delta's id of each kernel's memo, empty where it has none: one that was deleted and filled anew may lack
+            results.
+        project_digest: of a project with this code that built the release's rows last.
+        raw_pins: Delta versions of the raw tables that it built them from.
+    """
+
+    tables: Mapping[str, Mapping[str, str]]
+    audits: Mapping[str, str]
+    memos: Mapping[str, str]
+    project_digest: str
+    raw_pins: Mapping[str, int | None]
+
+
 class Refs:
     """The releases and tags of one lake.
 
@@ -184,8 +208,31 @@ class Refs:
             )
 
     def remove(self, number: int) -> None:
-        """Delete a release's file."""
+        """Delete a release's file, and the lineages noted of it."""
         self.store.delete(f"releases/{number:06d}.json")
+        for name in self._lineages(number):
+            self.store.delete(name)
+
+    def lineages(self, number: int) -> list[Lineage]:
+        """Return the codes that are known to make a release's rows.
+
+        Raises:
+            InternalError: a file cannot be read.
+        """
+        found = []
+        for name in self._lineages(number):
+            with self._readable(name, f"{name} is gone."):
+                found.append(Lineage(**json.loads(self.store.read(name))))
+        return found
+
+    def add_lineage(self, number: int, lineage: Lineage) -> None:
+        """Note that some code makes the rows of a release; the same code's older note is replaced."""
+        code = json.dumps([lineage.tables, lineage.audits, lineage.memos], sort_keys=True)
+        data = json.dumps(asdict(lineage), indent=2, sort_keys=True).encode() + b"\n"
+        self.store.put(f"lineages/{number:06d}-{H(code)}.json", data)
+
+    def _lineages(self, number: int) -> list[str]:
+        return [f"lineages/{n}" for n in self.store.names("lineages") if n.startswith(f"{number:06d}-")]
 
     def clear_drafts(self, min_age_hours: float) -> None:
         """Delete what writers that died left behind."""

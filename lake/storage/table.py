@@ -39,6 +39,7 @@ __all__ = [
     "conform",
     "create",
     "filesystem_of",
+    "identity",
     "restore",
     "retry_on_conflict",
     "snapshot",
@@ -98,6 +99,16 @@ def snapshot(uri: str, version: int | None = None) -> Snapshot | None:
             raise NotFoundError(f"{uri} has versions 0 to {newest}; {version} was asked for.")
         handle.load_as_version(version)
     return _state(uri, handle)
+
+
+def identity(uri: str) -> str | None:
+    """Return Delta's id of a table, drawn when it was made; None where there is no table.
+
+    Args:
+        uri: the table's folder or URL.
+    """
+    handle = _open(uri)
+    return None if handle is None else str(handle.metadata().id)
 
 
 def create(uri: str, schema: pa.Schema) -> Snapshot:

@@ -1,34 +1,53 @@
+{{ config(materialized="extended", key="example_id", follows=["example_facts"]) }}
 -- Benchmarks are judged on, not trained on, so their licence is no reason.
-with examples as (
+with facts as (
 
-    select * from {{ ref("examples") }}
+    select
+        example_id,
+        kind,
+        license,
+        problem,
+        is_empty
+    from {{ ref("example_facts") }}
 
 ),
 
 -- SPDX identifiers are equal whatever their case.
+listed as (
+
+    select
+        coalesce(list(lower(license)), []) as known,
+        coalesce(list(lower(license)) filter (where is_allowed), []) as allowed
+    from {{ ref("licences") }}
+
+),
+
+-- Each licence is judged once, however many examples are under it.
 licences as (
 
     select
-        coalesce(list(lower(license)), []) as listed,
-        coalesce(list(lower(license)) filter (where is_allowed), []) as allowed
-    from {{ ref("licences") }}
+        given.license,
+        case
+            when not list_has_all(listed.known, {{ licence_terms("given.license") }}) then 'licence_not_listed'
+            when not list_has_all(listed.allowed, {{ licence_terms("given.license") }}) then 'licence_not_allowed'
+        end as reason
+    from (select distinct license from facts where license is not null) as given
+    cross join listed
 
 ),
 
 judged as (
 
     select
-        examples.example_id,
-        examples.license,
+        facts.example_id,
+        facts.license,
         case
-            when examples.problem is not null then examples.problem
-            when {{ is_blank("examples.text") }} and not {{ has_trainable_turn("examples.messages") }} then 'empty'
-            when examples.kind = 'benchmark' or examples.license is null then null
-            when not list_has_all(licences.listed, {{ licence_terms("examples.license") }}) then 'licence_not_listed'
-            when not list_has_all(licences.allowed, {{ licence_terms("examples.license") }}) then 'licence_not_allowed'
+            when facts.problem is not null then facts.problem
+            when facts.is_empty then 'empty'
+            when facts.kind != 'benchmark' then licences.reason
         end as reason
-    from examples
-    cross join licences
+    from facts
+    left join licences on facts.license = licences.license
 
 ),
 

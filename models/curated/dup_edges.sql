@@ -1,33 +1,35 @@
--- Exact duplicates among what no earlier stage dropped: the one with more uses stays, of equals the one of lesser id.
--- The whole example decides; prompt and response are evidence. One row per dropped example.
+-- Exact duplicates among what no earlier stage dropped: the one with more uses stays, of equals the oldest, of these
+-- the one of lesser id, so that what comes later seldom takes an older one's place. The whole example decides; prompt
+-- and response are evidence. One row per dropped example.
 with survivors as (
 
     {{ survivors("exact") }}
 
 ),
 
-uses as (
+-- Most keys stand once: what has them is not looked at again.
+keys as (
 
-    select
-        example_id,
-        count(*) as num_uses
-    from {{ ref("example_uses") }}
-    group by example_id
+    select exact_key
+    from {{ ref("example_facts") }}
+    where exact_key is not null
+    group by exact_key
+    having count(*) > 1
 
 ),
 
 keyed as (
 
     select
-        examples.example_id,
-        coalesce(uses.num_uses, 0) as num_uses,
-        {{ exact_key("examples") }} as exact_key,
-        {{ h([folded("examples.prompt")]) }} as prompt_key,
-        {{ h([folded("examples.response")]) }} as response_key
-    from {{ ref("examples") }} as examples
-    inner join survivors on examples.example_id = survivors.example_id
-    left join uses on examples.example_id = uses.example_id
-    where examples.kind != 'benchmark'
+        facts.example_id,
+        facts.created_at,
+        len(facts.uses) as num_uses,
+        facts.exact_key,
+        facts.prompt_key,
+        facts.response_key
+    from {{ ref("example_facts") }} as facts
+    inner join keys on facts.exact_key = keys.exact_key
+    inner join survivors on facts.example_id = survivors.example_id
 
 ),
 
@@ -39,7 +41,7 @@ compared as (
         prompt_key = first_value(prompt_key) over same as is_prompt_equal,
         response_key = first_value(response_key) over same as is_response_equal
     from keyed
-    window same as (partition by exact_key order by num_uses desc, example_id)
+    window same as (partition by exact_key order by num_uses desc, created_at nulls last, example_id)
 
 ),
 

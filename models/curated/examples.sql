@@ -1,4 +1,6 @@
-{%- set staging = [
+{{ config(materialized="extended", key="example_id", follows="records") }}
+-- depends_on: {{ ref("stg_traces__span_contents") }}, {{ ref("stg_benchmark__records") }}
+{% set staging = [
     "stg_traces__chats", "stg_traces__spans", "stg_synthetic__rows", "stg_web__documents", "stg_benchmark__items"
 ] -%}
 
@@ -53,6 +55,7 @@ final as (
         source,
         format,
         record_ids,
+        trace_id,
         license,
         created_at,
         messages,
@@ -62,6 +65,7 @@ final as (
         label,
         suite,
         split,
+        is_protected,
         item_key,
         question,
         choices,

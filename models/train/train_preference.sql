@@ -1,3 +1,4 @@
+{{ config(materialized="extended", key="example_id", follows=["examples", "decisions"]) }}
 with examples as (
 
     {{ taken_by("train_preference") }}

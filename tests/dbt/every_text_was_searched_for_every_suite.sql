@@ -4,4 +4,3 @@ select
     text_hash,
     missing
 from {{ ref("int_contamination__texts") }}
-where missing != []

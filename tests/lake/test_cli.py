@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # Changing this list is changing what users' scripts call.
 SURFACE = {
     "audit": "--allow-empty --json",
-    "build": "--allow-empty --json --no-publish --rebase --tag",
+    "build": "--allow-empty --full-refresh --json --no-publish --rebase --tag",
     "contract sync": "--check --json",
     "demo": "--dir --steps",
     "diff": "FIRST SECOND --json",

@@ -46,7 +46,6 @@ insert into contamination_hits (example_id, item_id, benchmark, ngram, num_texts
     ('e1', 'i1', 'gsm8k', 'one two', 12, true, true), ('d1', 'i1', 'gsm8k', 'one two', 12, true, true),
     ('p1', 'i1', 'gsm8k', 'one two', 12, true, true), ('e1', 'i1', 'gsm8k', 'open', 1, false, false),
     ('c1', 'i1', 'gsm8k', 'three', 1, true, false);
-insert into int_contamination__texts values ('t1', []);
 insert into thresholds values ('contamination_listed_items', 64);
 insert into funnel (kind, source, step, stage, rows_in, rows_kept, rows_dropped) values
     ('traces', 's', 1, 'rule', 2, 2, 0), ('traces', 's', 2, 'exact', 2, 1, 1),
@@ -111,7 +110,7 @@ FAULTS = {
         "insert into funnel (kind, source, step, rows_in, rows_kept, rows_dropped) values ('web', 'new', 1, 1, 1, 0)",
     ],
     "every_text_was_searched_for_every_suite": [
-        "update int_contamination__texts set missing = ['a suite']",
+        "insert into int_contamination__texts (text_hash, missing) values ('t1', ['a suite'])",
     ],
     "no_stage_drops_what_an_earlier_one_dropped": [
         f"insert into {model} (example_id) values ('{example}')"

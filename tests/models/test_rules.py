@@ -120,12 +120,11 @@ def test_the_tables_keep_their_contracts(lake: DbtLake) -> None:
 
 
 def test_what_a_contract_calls_a_view_is_one(lake: DbtLake) -> None:
-    query = "select table_name, table_type from information_schema.tables where table_schema = 'main'"
-    kinds = dict(lake.rows(query))
+    query = "select distinct table_name from duckdb_tables() where schema_name in ('main', '_added')"
+    built = {name for (name,) in lake.rows(query)}  # of a model that is extended, the rows of its own
     contracts = [t for t in tables(lake.project) if t.split("/")[0] in LAYERS]
     says = {t.split("/")[1]: contract(lake.project, t)["schema"][0]["physicalType"] for t in contracts}
-    assert {name: kinds[name].split()[-1].lower() for name in says} == says
-    assert says["example_uses"] == "view"
+    assert {name: "table" if name in built else "view" for name in says} == says != {}
 
 
 def test_described_columns_are_columns(lake: DbtLake) -> None:

@@ -1,7 +1,7 @@
 {#- Columns that every staging model of examples gives, in this order; `text` is a document's, null for other shapes. -#}
 {% macro staged_columns() -%}
-    example_id, kind, shape, source, format, record_ids, license, created_at, messages, tools, chosen, rejected, label,
-    suite, split, item_key, question, choices, answer, outcome, provenance, document, text, problem
+    example_id, kind, shape, source, format, record_ids, trace_id, license, created_at, messages, tools, chosen, rejected,
+    label, suite, split, is_protected, item_key, question, choices, answer, outcome, provenance, document, text, problem
 {%- endmacro %}
 
 
@@ -21,13 +21,14 @@
         "chosen": message,
         "rejected": message,
         "label": "boolean",
+        "is_protected": "boolean",
         "choices": "varchar[]",
         "outcome": "struct(reward double, feedback varchar, verdict varchar)",
         "document": "struct(url varchar, content_type varchar, encoding varchar, repair varchar, extractor varchar)",
     } -%}
     {%- set groups = {
         "chat": ["messages", "tools", "chosen", "rejected", "label"],
-        "item": ["suite", "split", "item_key", "question", "choices", "answer"],
+        "item": ["suite", "split", "is_protected", "item_key", "question", "choices", "answer"],
     } -%}
     {%- for name in varargs %}
     {%- set last = loop.last -%}

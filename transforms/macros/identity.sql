@@ -47,6 +47,13 @@
 {%- endmacro %}
 
 
+{#- The same, restricted with the records whose results these are. -#}
+{% macro scoped_memo(kernel) -%}
+    {%- set filled_by = ref("memo_" ~ kernel) -%}
+    {{ scoped(source("memo", kernel)) }}
+{%- endmacro %}
+
+
 {#- A column of a memo that is left-joined as `memos` to `records`; a missing result is an error, never a lost row. -#}
 {% macro memo_result(kernel, column) -%}
     case

@@ -30,12 +30,16 @@
 
 
 {% macro pin_newest() -%}
-    {%- for row in run_query("select name, version, statement from _lake.fresh order by name") -%}
-        {%- do run_query(row[2]) -%}
+    {%- for row in run_query("select statement from _lake.fresh order by name") -%}
+        {%- do run_query(row[0]) -%}
     {%- endfor -%}
     {%- do run_query("delete from _lake.pins") -%}
     {%- do run_query("insert into _lake.pins select name, version from _lake.fresh") -%}
     {%- do run_query("update _lake.base set release = (select release from _lake.session)") -%}
+    {#- After the raw views that it reads. -#}
+    {%- for row in run_query("select base from _lake.session") -%}
+        {%- do run_query(row[0]) -%}
+    {%- endfor -%}
 {%- endmacro %}
 
 

@@ -1,8 +1,18 @@
+{#- A table of schema raw or memo; while `examples` is extended, those of its rows that its new rows are made of: the session's -#}
+{#- variable lake_scope names a schema with views of the same names (lake/releases/base.py). All others read all of it. -#}
+{% macro scoped(relation) -%}
+    query_table(
+        '"{{ relation.database }}"."' || coalesce(getvariable('lake_scope'), '{{ relation.schema }}')
+        || '"."{{ relation.identifier }}"'
+    )
+{%- endmacro %}
+
+
 {#- Body of stg_<kind>__records: the landed records with the landing facts that count now. -#}
 {% macro landed_records(kind) -%}
 with records as (
 
-    select * from {{ source("raw", kind) }}
+    select * from {{ scoped(source("raw", kind)) }}
 
 ),
 
@@ -85,7 +95,7 @@ left join amendments on records.record_id = amendments.record_id
             records.*,
             {{ memo_result("chat", "units") }} as units
         from {{ ref(records) }} as records
-        left join {{ memo("chat") }} as memos on {{ chat_key("records") }} = memos.key
+        left join {{ scoped_memo("chat") }} as memos on {{ chat_key("records") }} = memos.key
     ) as records
 {%- endmacro %}
 
@@ -98,6 +108,7 @@ left join amendments on records.record_id = amendments.record_id
     source,
     format,
     [record_id] as record_ids,
+    {{ staged_nulls("trace_id") }},
     license,
     coalesce(unit.created_at, observed_at) as created_at,
     unit.messages as messages,

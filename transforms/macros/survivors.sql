@@ -1,15 +1,9 @@
-{#- Apart from stages.sql because sqlfluff lets a `return` end every macro of its file that called it. -#}
-
 {#- SELECT of the ids of the examples that no stage before this one dropped. -#}
 {% macro survivors(stage) -%}
-    {%- set names = stages() | map(attribute="name") | list -%}
-    {%- if stage not in names -%}
-        {{ exceptions.raise_compiler_error("no stage " ~ stage ~ "; expected one of " ~ names | join(", ")) }}
-    {%- endif -%}
-    select example_id from {{ ref("examples") }}
-    {%- for earlier in stages()[:names.index(stage)] %}
+    select example_id from {{ ref("example_facts") }}
+    {%- for model in models_before(stage) %}
     except
-    select example_id from {{ ref(earlier.model) }}
+    select example_id from {{ ref(model) }}
     {%- endfor %}
 {%- endmacro %}
 

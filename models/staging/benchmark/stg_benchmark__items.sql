@@ -73,6 +73,7 @@ select
     source,
     format,
     record_ids,
+    {{ staged_nulls("trace_id") }},
     license,
     observed_at as created_at,
     {{ staged_nulls("chat", "outcome", "document", "text") }},

@@ -3,15 +3,14 @@
 with items as (
 
     select
-        examples.example_id as item_id,
-        examples.suite as benchmark,
-        coalesce(examples.split, '') as split,
-        staged.is_protected,
-        examples.text as question,
-        coalesce(examples.answer, '') as answer
-    from {{ ref("examples") }} as examples
-    inner join {{ ref("stg_benchmark__items") }} as staged on examples.example_id = staged.example_id
-    where examples.problem is null
+        example_id as item_id,
+        suite as benchmark,
+        coalesce(split, '') as split,
+        is_protected,
+        text as question,
+        coalesce(answer, '') as answer
+    from {{ ref("examples") }}
+    where kind = 'benchmark' and problem is null
 
 ),
 

@@ -1,42 +1,60 @@
 -- What memo.contamination holds for the texts and suites of this build. One row per text and suite with a hit.
-with texts as (
+with suites as (
 
-    select * from {{ ref("int_contamination__texts") }}
+    select
+        suite,
+        benchmark,
+        split,
+        is_protected
+    from {{ ref("contamination_suites") }}
 
 ),
 
-suites as (
+results as materialized (
 
-    select distinct suite, benchmark, split, is_protected from {{ ref("int_contamination__items") }}
+    select
+        text_hash,
+        found
+    from {{ memo("contamination") }}
+    where found != []
 
 ),
 
-results as (
+-- Few texts have hits: these are looked for among all fields, and not the other way round.
+texts as (
+
+    select distinct text_hash
+    from {{ ref("int_contamination__fields") }}
+    where text_hash in (select text_hash from results)
+
+),
+
+hits as (
 
     select
         results.text_hash,
         unnest(results.found) as suite_hits
-    from {{ memo("contamination") }} as results
+    from results
     inner join texts on results.text_hash = texts.text_hash
+    -- A text that was not searched for a suite is an error of the build, never a text without hits.
     where
-        -- A text that was not searched for a suite is an error of the build, never a text without hits.
         case
-            when (select count(*) from texts as asked where asked.missing != []) > 0
+            when (select count(*) from {{ ref("int_contamination__texts") }}) > 0
                 then error('memo.contamination lacks texts')
-            else results.found != []
+            else true
         end
 
 )
 
 -- Two builds at one time may have computed a result twice.
 select distinct
-    results.text_hash,
+    hits.text_hash,
     suites.suite,
     suites.benchmark,
     suites.split,
     suites.is_protected,
-    results.suite_hits.num_items,
-    results.suite_hits.ngrams,
-    results.suite_hits.hits
-from results
-inner join suites on results.suite_hits.suite = suites.suite
+    hits.suite_hits.num_items,
+    hits.suite_hits.ngrams,
+    hits.suite_hits.hits
+from hits
+inner join suites on hits.suite_hits.suite = suites.suite

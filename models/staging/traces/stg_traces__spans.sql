@@ -70,6 +70,7 @@ select
         when conversations.n > 0 then conversations.own_records
         else list_filter(traces.record_ids, lambda r: not list_contains(coalesce(elsewhere.record_ids, []), r))
     end) as record_ids,
+    traces.trace_id,
     traces.license,
     traces.created_at,
     conversations.messages,

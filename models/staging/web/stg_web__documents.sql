@@ -15,7 +15,7 @@ texts as (
         memos.problem,
         {{ memo_result("document_text", "text") }} as text
     from records
-    left join {{ memo("document_text") }} as memos on {{ document_text_key("records") }} = memos.key
+    left join {{ scoped_memo("document_text") }} as memos on {{ document_text_key("records") }} = memos.key
 
 )
 
@@ -26,6 +26,7 @@ select
     source,
     format,
     [record_id] as record_ids,
+    {{ staged_nulls("trace_id") }},
     license,
     observed_at as created_at,
     {{ staged_nulls("chat", "item", "outcome") }},

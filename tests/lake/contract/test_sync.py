@@ -67,6 +67,7 @@ models:
     description: Number on its door
     constraints:
     - type: not_null
+      warn_unsupported: false
     data_tests:
     - unique
   - name: kind

@@ -133,7 +133,7 @@ def test_every_memo_model_of_the_project_looks_the_same() -> None:
     form = (
         r"from lake\.kernels import memo\nfrom transforms\.[a-z_.]+ import ([A-Z_]+)\n\n\n"
         r"def model\(dbt, session\):\n(    \w+ = dbt\.ref\(\"\w+\"\)\n)?"
-        r"    return memo\.extend\(session, \1, dbt\.ref\(\"\w+\"\)(, context=\w+)?\)\n"
+        r"    return memo\.extend\(session, \1, dbt\.ref\(\"\w+\"\)(, context=\w+|, scope=\"_changed\")?\)\n"
     )
     models = sorted((ROOT / "models").rglob("memo_*.py"))
     assert [m.name for m in models if not re.fullmatch(form, m.read_text())] == []
