@@ -18,6 +18,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from lake.errors import ContractError
+from lake.storage import key_index
 
 COLUMN_BYTES = 128 << 20  # small Arrow types have 32-bit offsets; a batch's column stays far below 2 GiB
 GROUP_BYTES = 64 << 20  # one row group, the unit that readers hold in memory
@@ -124,6 +125,7 @@ class _FileWriter:
         self.rows = 0
         self.sink = filesystem.open_output_stream(f"{folder}/{self.name}")
         self.metadata: list[pq.FileMetaData] = []
+        self.index = key_index.KeyIndex() if schema.names[0] in key_index.KEYS else None
         plain = [f.name for f in schema if _has_stats(f)]
         self.writer = pq.ParquetWriter(
             self.sink, schema, compression="zstd", compression_level=1, use_dictionary=_repeated(schema),
@@ -134,8 +136,12 @@ class _FileWriter:
         self.writer.write_batch(batch, row_group_size=max(batch.num_rows, 1))
         self.rows += batch.num_rows
         self.bytes += batch.nbytes
+        if self.index is not None:
+            self.index.add(batch.column(0))
 
     def close(self) -> NewFile:
+        if self.index is not None:
+            self.sink.write(self.index.at(self.sink.tell()))
         self.writer.close()
         size = self.sink.tell()
         self.sink.close()
@@ -203,7 +209,7 @@ def _check_nulls(batch: pa.RecordBatch, schema: pa.Schema) -> None:
 
 def _has_stats(column: pa.Field) -> bool:
     t = pa.types
-    is_key = t.is_string(column.type) and (column.name.endswith("_id") or column.name == "key")
+    is_key = t.is_string(column.type) and (column.name.endswith("_id") or column.name in ("key", "source"))
     return bool(is_key or t.is_integer(column.type) or t.is_timestamp(column.type) or t.is_date(column.type))
 
 

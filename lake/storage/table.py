@@ -12,9 +12,11 @@ reads again. An append of one row takes some 20 ms on a local disk (tests/bench/
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,6 +77,31 @@ class Snapshot:
     version: int
     files: tuple[str, ...]
     schema: pa.Schema
+
+    @functools.cached_property
+    def handle(self) -> DeltaTable:
+        """The version as delta-rs has it, opened once: opening is most of what a small commit costs."""
+        return DeltaTable(self.uri, version=self.version)
+
+    def files_with(self, column: str, values: Iterable[str]) -> list[str]:
+        """Return the files that may hold rows with some values, by the minima and maxima in the log.
+
+        Args:
+            column: a column of strings.
+            values: the values.
+        """
+        wanted = sorted(values)
+        adds = pa.table(self.handle.get_add_actions(flatten=True))
+        bounds = [adds[name].to_pylist() for name in (f"min.{column}", f"max.{column}") if name in adds.column_names]
+        if len(bounds) < 2:
+            return list(self.files)
+        names = (path.rsplit("/", 1)[-1] for path in adds["path"].to_pylist())
+        excluded = {
+            name
+            for name, low, high in zip(names, *bounds, strict=True)
+            if low is not None and high is not None and bisect_left(wanted, low) == bisect_right(wanted, high)
+        }
+        return [path for path in self.files if path.rsplit("/", 1)[-1] not in excluded]
 
 
 def snapshot(uri: str, version: int | None = None) -> Snapshot | None:
@@ -171,7 +198,7 @@ def commit(
         if path not in base.files:
             raise InternalError(f"{path} is no file of {base.uri} version {base.version}.")
         actions.append(RemoveAction(path=path.rsplit("/", 1)[-1], data_change=True, deletion_timestamp=now))
-    handle = DeltaTable(base.uri, version=base.version)
+    handle = base.handle
     try:
         # mode='append' with the removes beside: mode='overwrite' would remove and add the files that stay, too.
         handle.create_write_transaction(
@@ -186,7 +213,11 @@ def commit(
 
 
 def append(
-    uri: str, schema: pa.Schema, data: pa.Table | Iterable[pa.RecordBatch], note: Mapping[str, str] | None = None
+    uri: str,
+    schema: pa.Schema,
+    data: pa.Table | Iterable[pa.RecordBatch],
+    note: Mapping[str, str] | None = None,
+    base: Snapshot | None = None,
 ) -> Snapshot:
     """Add rows that stand for themselves, whatever others commit meanwhile.
 
@@ -195,6 +226,7 @@ def append(
         schema: canonical Arrow schema.
         data: rows.
         note: facts for the commit's metadata.
+        base: a version that may be the newest; default the newest, which is then read.
 
     Returns:
         The version that holds them.
@@ -203,10 +235,10 @@ def append(
         ContractError: the rows, or the table that lies there, are of another schema.
         BusyError: others committed at every try.
     """
-    create(uri, schema)
+    bases = [base or create(uri, schema)]
     new = write(uri, schema, data)
     try:
-        return retry_on_conflict(uri, lambda: commit(create(uri, schema), new, note=note))
+        return retry_on_conflict(uri, lambda: commit(bases.pop() if bases else create(uri, schema), new, note=note))
     except BusyError:
         delete_files(new)
         raise
@@ -382,4 +414,6 @@ def _open(uri: str) -> DeltaTable | None:
 def _state(uri: str, handle: DeltaTable) -> Snapshot:
     # Files lie flat; delta-rs itself gives their paths percent-encoded, and a folder "My lake" is then not found.
     files = tuple(f"{uri.rstrip('/')}/{path.rsplit('/', 1)[-1]}" for path in handle.file_uris())
-    return Snapshot(uri, handle.version(), files, pa.schema(handle.schema().to_arrow()))
+    state = Snapshot(uri, handle.version(), files, pa.schema(handle.schema().to_arrow()))
+    state.__dict__["handle"] = handle  # `cached_property` need not open it again
+    return state

@@ -13,9 +13,12 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lake.errors import BusyError, ContractError, NotFoundError
 from lake.storage import parquet, table
+from tests.effort import examples
 
 SCHEMA = pa.schema(
     [
@@ -52,6 +55,46 @@ def test_written_files_are_invisible_until_they_are_committed(tmp_path: Path) ->
     stats = json.loads(next(e["add"] for e in entry if "add" in e)["stats"])
     assert stats["numRecords"] == 2
     assert (stats["minValues"]["row_id"], stats["maxValues"]["row_id"], stats["nullCount"]["row_id"]) == ("a", "b", 0)
+
+
+@settings(max_examples=examples(30))
+@given(
+    commits=st.lists(st.lists(st.text("ab\uffff\U0001f600", max_size=40), min_size=1, max_size=4), max_size=8),
+    values=st.lists(st.text("ab\uffff\U0001f600", max_size=3), max_size=4),
+    joined=st.booleans(),
+)
+def test_files_that_statistics_exclude_hold_none_of_the_values(
+    tmp_path_factory: pytest.TempPathFactory, commits: list[list[str]], values: list[str], joined: bool
+) -> None:
+    """Texts of up to 160 bytes: the statistics of long ones are left out of the log."""
+    schema = pa.schema([pa.field("source", pa.string(), nullable=False)])
+    uri = str(tmp_path_factory.mktemp("t"))
+    state = table.create(uri, schema)
+    held: dict[str, list[str]] = {}
+    for sources in commits:
+        new = table.write(uri, schema, pa.table({"source": sources}, schema=schema))
+        held[new[0].path] = sources
+        state = table.commit(state, new)
+    if joined and held:
+        new = table.write(uri, schema, parquet.read_batches(state.files))
+        state = table.commit(state, new, removes=state.files)
+        held = {new[0].path: [source for sources in commits for source in sources]}
+    kept = state.files_with("source", values)
+    assert set(kept) <= set(state.files) == set(held)
+    for path, sources in held.items():
+        low, high = min(sources), max(sources)
+        if len(low.encode()) <= 64 and len(high.encode()) <= 64:
+            assert (path in kept) == any(low <= value <= high for value in values)
+        else:
+            assert path in kept
+
+
+def test_a_version_without_statistics_excludes_no_file(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    state = table.append(uri, SCHEMA, rows("a", "b"))
+    assert state.files_with("messages", ["z"]) == list(state.files)
+    assert state.files_with("row_id", ["z"]) == []
+    assert table.create(str(tmp_path / "empty"), SCHEMA).files_with("row_id", ["z"]) == []
 
 
 def test_no_table_is_none_and_no_version_is_an_error(tmp_path: Path) -> None:
