@@ -58,18 +58,15 @@ class Committer:
         note = self._note | {"run_id": batch.batch_id}
         self._commit_records(batch, note)
         self._commit_rejects(batch, note)
+        self._ledger.tables |= {self._facts.kind: self._known.records.base, "rejects": self._known.rejects.base}
         if batch.amended:
-            self._append("amendments", self._amendment_rows(batch), note)
+            self._ledger.append("amendments", self._amendment_rows(batch), note)
             self._ledger.amend(batch.amended)
         results = [FileResult(end, self._counts.pop(end.file, Counts())) for end in batch.ended]
         if results:
             rows = [result.row(self._facts, batch.batch_id, batch.now) for result in results]
-            self._append("landings", rows, note)
+            self._ledger.append("landings", rows, note)
         return results
-
-    def _append(self, name: str, rows: list[dict[str, Any]], note: dict[str, str]) -> None:
-        columns = self._ledger.columns[name]
-        table.append(self._ledger.paths.table("raw", name), columns, pa.Table.from_pylist(rows, schema=columns), note)
 
     def _commit_records(self, batch: Batch, note: dict[str, str]) -> None:
         files = batch.finish_files()

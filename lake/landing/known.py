@@ -1,22 +1,24 @@
 """Which records of a source are there already, and so do not land again.
 
-Ids are looked up by reading the id column of a raw table's files (32 bytes a record) and keeping what is asked for, so
-memory follows the question and not the lake. Of a file whose ids form a chain, the first id decides: where it is new,
-so are all behind it, and none is looked up.
+What a look-up costs follows what is asked for, not the lake (tests/bench/bench_land_known.py): the statistics in the
+log leave out files of other sources and other ids, in the rest ids are searched in the index that each file carries
+(`lake.storage.key_index`), and hits are confirmed by their rows. Of a file whose ids form a chain, the first id
+decides: where it is new, so are all behind it, and none is looked up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from lake.landing.inputs import InputFile
-from lake.landing.ledger import Ledger, rows_where
+from lake.landing.ledger import Ledger
 from lake.landing.records import Identified
 from lake.storage import table
+from lake.storage.lookup import find_rows, may_have
 from lake.storage.parquet import delete_files
 
 
@@ -29,30 +31,41 @@ class TableIds:
         base: that version.
     """
 
-    def __init__(self, uri: str, schema: pa.Schema, source: str, columns: tuple[str, ...]) -> None:
-        """Take the newest version of a table; it is made where there is none.
+    def __init__(self, base: table.Snapshot, source: str, columns: tuple[str, ...]) -> None:
+        """Begin with a version of a table.
 
         Args:
-            uri: the table.
-            schema: of its contract.
-            source: the rows of this source count.
-            columns: the id's column, and others that `among` returns beside it.
+            base: the version.
+            source: that of the ids.
+            columns: the id's column, and others of strings that `among` returns beside it.
         """
-        self.uri = uri
-        self.schema = schema
-        self.base = table.create(uri, schema)
+        self.uri = base.uri
+        self.schema = base.schema
+        self.base = base
         self._source = source
         self._columns = columns
 
-    def among(self, ids: list[str], files: Iterable[str] | None = None) -> pa.Table:
+    def among(self, ids: Collection[str], files: Iterable[str] | None = None) -> pa.Table:
         """Return the rows of those of some ids that the table has.
 
         Args:
-            ids: ids to look for.
+            ids: ids to look for; a hash of the source among other things, so that no other source has one of them.
             files: look in these of its files only.
         """
-        searched = (self.base.files if files is None else files) if ids else ()
-        return rows_where(searched, list(self._columns), {"source": self._source}, (self._columns[0], ids))
+        searched = self._possible(ids, self.base.files if files is None else files)
+        return find_rows(searched, self._columns, self._columns[0], ids)
+
+    def may_have(self, ids: Collection[str]) -> set[str]:
+        """Return those of some ids that the table has, and hardly ever another, without a look at its rows."""
+        return may_have(self._possible(ids, self.base.files), self._columns[0], ids)
+
+    def _possible(self, ids: Collection[str], files: Iterable[str]) -> list[str]:
+        """Return those of some files that may have some ids, by the statistics in the log."""
+        if not ids:
+            return []
+        of_source = self.base.files_with("source", [self._source])
+        possible = set(of_source).intersection(self.base.files_with(self._columns[0], ids))
+        return [file for file in files if file in possible]
 
     def commit(self, prepare: Callable[[list[str] | None], list[table.NewFile]], note: Mapping[str, str]) -> None:
         """Commit new files, and whenever somebody else has committed before, work them out again.
@@ -133,16 +146,15 @@ class KnownRecords:
     """
 
     def __init__(self, ledger: Ledger, amend: bool) -> None:
-        """Take the newest versions of the tables.
+        """Take the tables as the ledger has them.
 
         Args:
             ledger: the source's landings.
             amend: other licence or options of what is there are replaced, instead of an error.
         """
-        facts, paths = ledger.facts, ledger.paths
-        uri = paths.table("raw", facts.kind)
-        self.records = TableIds(uri, ledger.columns[facts.kind], facts.source, ("record_id", "license", "options"))
-        self.rejects = TableIds(paths.table("raw", "rejects"), ledger.columns["rejects"], facts.source, ("reject_id",))
+        facts = ledger.facts
+        self.records = TableIds(ledger.made(facts.kind), facts.source, ("record_id", "license", "options"))
+        self.rejects = TableIds(ledger.made("rejects"), facts.source, ("reject_id",))
         self._ledger = ledger
         self._amend = amend
         # True: the chain is past what is known; False: its ids must be looked up; absent: not looked at yet.
@@ -177,17 +189,13 @@ class KnownRecords:
                 readable = next((x for k, x in enumerate(item.ids) if k not in item.block.problems), None)
                 if readable is not None:
                     firsts.setdefault(item.file, readable)
-        known = self._look_up(list(firsts.values()))
+        possible = self.records.may_have(firsts.values()) | self.rejects.may_have(firsts.values())
         for file, first in firsts.items():
-            self._is_new[file] = first not in known.landed and first not in known.rejected
-        ids = [x for item in items if not self.is_new(item.file) for x in item.ids]
-        return self._look_up(ids, check_facts=True)
-
-    def _look_up(self, ids: list[str], check_facts: bool = False) -> Lookup:
+            self._is_new[file] = first not in possible
+        ids = sorted({x for item in items if not self.is_new(item.file) for x in item.ids})
         rows = self.records.among(ids)
-        amended = self.check_facts(rows) if check_facts else set()
-        rejected = set(self.rejects.among(ids)["reject_id"].to_pylist())
-        return Lookup(set(rows["record_id"].to_pylist()), rejected, amended)
+        rejected = self.rejects.among(ids)["reject_id"].to_pylist()
+        return Lookup(set(rows["record_id"].to_pylist()), set(rejected), self.check_facts(rows))
 
     def check_facts(self, landed: pa.Table) -> set[str]:
         """Return the ids of records that are there with other licence or options.

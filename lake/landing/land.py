@@ -132,8 +132,9 @@ def land(
     except BaseException:
         loader.abort()
         raise
-    for name in ("landings", "rejects", kind):
-        compact.join_small_files(lake.table("raw", name))
+    for state in ledger.tables.values():
+        if state is not None and compact.small_files(state.files):
+            compact.join_small_files(state.uri)
     return _summary(loader.results, time.monotonic() - started)
 
 

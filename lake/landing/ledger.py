@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,26 +19,21 @@ from lake.storage import table
 from lake.storage.parquet import read_batches
 
 
-def rows_where(
-    files: Iterable[str], columns: list[str], equal: Mapping[str, str], among: tuple[str, list[str]] | None = None
-) -> pa.Table:
-    """Read rows of a table's files, batch by batch, keeping those that are asked for.
+def rows_of_source(state: table.Snapshot | None, columns: list[str], kind: str, source: str) -> pa.Table:
+    """Read the rows of one kind and source of a table, batch by batch; files without the source are not opened.
 
     pyarrow.dataset would do it too; its import is slow, for it takes pandas along.
 
     Args:
-        files: paths or URLs.
+        state: a version of a table; None has no rows.
         columns: columns to return.
-        equal: columns that must have a value.
-        among: a column, and the values that count in it.
+        kind: value of the column kind.
+        source: value of the column source.
     """
-    values = pa.array(among[1], pa.string()) if among else None
     kept: list[pa.RecordBatch] = []
-    for batch in read_batches(files, list(dict.fromkeys([*columns, *equal])), rows=65_536):
-        masks = [pc.equal(batch[name], value) for name, value in equal.items()]
-        if among:
-            masks.append(pc.is_in(batch[among[0]], values))
-        mask = functools.reduce(pc.and_, masks)
+    files = state.files_with("source", [source]) if state else []
+    for batch in read_batches(files, list(dict.fromkeys([*columns, "kind", "source"])), rows=65_536):
+        mask = pc.and_(pc.equal(batch["kind"], kind), pc.equal(batch["source"], source))
         if mask.true_count:
             kept.append(batch.select(columns).filter(mask))
     if not kept:
@@ -49,7 +43,7 @@ def rows_where(
 
 @dataclass
 class Ledger:
-    """The landings of a source.
+    """The landings of a source, and the raw tables that it lands in, each opened once.
 
     Attributes:
         paths: the lake.
@@ -57,6 +51,7 @@ class Ledger:
         roots: roots of the source's landings, the latest first.
         sizes: sizes of its done files: one of another size cannot be known.
         columns: schemas that the raw tables are written in, those of the project's contracts.
+        tables: the newest versions of these tables that this landing has read or made; None where there is no table.
     """
 
     paths: LakePaths
@@ -64,16 +59,9 @@ class Ledger:
     roots: list[str] = field(default_factory=list)
     sizes: set[int] = field(default_factory=set)
     columns: dict[str, pa.Schema] = field(default_factory=dict)
+    tables: dict[str, table.Snapshot | None] = field(default_factory=dict)
     _by_sha256: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _amended: dict[str, tuple[str | None, str]] | None = None
-
-    @property
-    def _ours(self) -> dict[str, str]:
-        return {"kind": self.facts.kind, "source": self.facts.source}
-
-    def _files(self, name: str) -> tuple[str, ...]:
-        state = table.snapshot(self.paths.table("raw", name))
-        return state.files if state else ()
 
     def load(self) -> None:
         """Read the contracts and raw.landings.
@@ -82,12 +70,14 @@ class Ledger:
             ContractError: landing cannot fill one of the tables, or one of another schema lies there.
         """
         # All contracts before the first table is made: one that is wrong stops the landing before a byte is written.
+        # Records before rejects: see `Committer._commit_rejects`.
         for name in (self.facts.kind, "rejects", "amendments", "landings"):
             self.columns[name] = schema.writer_schema(self.paths.project, f"raw/{name}")
-            state = table.snapshot(self.paths.table("raw", name))
+            self.tables[name] = state = table.snapshot(self.paths.table("raw", name))
             if state is not None:
                 table.check_schema(state, self.columns[name])
-        rows = rows_where(self._files("landings"), self.columns["landings"].names, self._ours)
+        names = self.columns["landings"].names
+        rows = rows_of_source(self.tables["landings"], names, self.facts.kind, self.facts.source)
         if rows.num_rows:
             rows = rows.sort_by([("landed_at", "descending")])
             rows = rows.filter(pc.equal(rows["state"], "done"))  # only recognised files fix the root
@@ -95,6 +85,27 @@ class Ledger:
         for row in rows.to_pylist():
             self._by_sha256.setdefault(row["sha256"], []).append(row)
             self.sizes.add(row["bytes"])
+
+    def made(self, name: str) -> table.Snapshot:
+        """Return a raw table as it was read; it is made where there was none."""
+        state = self.tables[name] or table.create(self.paths.table("raw", name), self.columns[name])
+        self.tables[name] = state
+        return state
+
+    def append(self, name: str, rows: list[dict[str, Any]], note: Mapping[str, str]) -> None:
+        """Append rows to a raw table.
+
+        Args:
+            name: its name.
+            rows: its rows.
+            note: facts for the commit's metadata.
+
+        Raises:
+            BusyError: others committed at every try.
+        """
+        columns = self.columns[name]
+        data = pa.Table.from_pylist(rows, schema=columns)
+        self.tables[name] = table.append(self.paths.table("raw", name), columns, data, note, base=self.tables[name])
 
     def earlier_landing(self, sha256: str, path: str, named: str | None, amend: bool) -> dict[str, Any] | None:
         """Find the row of raw.landings of a file whose bytes have landed before.
@@ -165,7 +176,7 @@ class Ledger:
     def _amendments(self) -> dict[str, tuple[str | None, str]]:
         if self._amended is None:
             columns = ["record_id", "license", "options", "amended_at"]
-            rows = rows_where(self._files("amendments"), columns, self._ours)
+            rows = rows_of_source(self.tables["amendments"], columns, self.facts.kind, self.facts.source)
             ordered = rows.sort_by("amended_at").to_pylist() if rows.num_rows else []
             self._amended = {r["record_id"]: (r["license"], r["options"]) for r in ordered}
         return self._amended

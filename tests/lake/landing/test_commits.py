@@ -49,7 +49,7 @@ LINES = [chat("a"), "{broken", chat("b"), "", chat("c"), "[1,]"]
 
 # Another landing comes between our look at the records' table and that at the rejects', before the commit of our
 # records, or before that of our rejects.
-@pytest.mark.parametrize(("moment", "name"), [("create", "rejects"), ("commit", "traces"), ("commit", "rejects")])
+@pytest.mark.parametrize(("moment", "name"), [("snapshot", "rejects"), ("commit", "traces"), ("commit", "rejects")])
 def test_a_file_that_another_landing_commits_meanwhile_is_there_once(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, name: str
 ) -> None:
