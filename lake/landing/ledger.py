@@ -18,6 +18,12 @@ from lake.sources.registry import DOCUMENT_FORMATS, FORMATS
 from lake.storage import table
 from lake.storage.parquet import read_batches
 
+LANDING_COLUMNS = (
+    "sha256", "path", "root", "format", "options", "first_id", "last_id", "read", "skipped", "bytes", "state",
+    "landed_at",
+)  # fmt: skip
+BLOCK_ROWS = 1024  # rows of raw.landings that become Python objects at one time
+
 
 def rows_of_source(state: table.Snapshot | None, columns: list[str], kind: str, source: str) -> pa.Table:
     """Read the rows of one kind and source of a table, batch by batch; files without the source are not opened.
@@ -60,7 +66,9 @@ class Ledger:
     sizes: set[int] = field(default_factory=set)
     columns: dict[str, pa.Schema] = field(default_factory=dict)
     tables: dict[str, table.Snapshot | None] = field(default_factory=dict)
-    _by_sha256: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _done: pa.Table = field(default_factory=lambda: pa.table({}))
+    _by_sha256: dict[str, list[int]] = field(default_factory=dict)
+    _blocks: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     _amended: dict[str, tuple[str | None, str]] | None = None
 
     def load(self) -> None:
@@ -76,15 +84,15 @@ class Ledger:
             self.tables[name] = state = table.snapshot(self.paths.table("raw", name))
             if state is not None:
                 table.check_schema(state, self.columns[name])
-        names = self.columns["landings"].names
-        rows = rows_of_source(self.tables["landings"], names, self.facts.kind, self.facts.source)
+        rows = rows_of_source(self.tables["landings"], list(LANDING_COLUMNS), self.facts.kind, self.facts.source)
         if rows.num_rows:
-            rows = rows.sort_by([("landed_at", "descending")])
             rows = rows.filter(pc.equal(rows["state"], "done"))  # only recognised files fix the root
-        self.roots = list(dict.fromkeys(rows["root"].to_pylist()))
-        for row in rows.to_pylist():
-            self._by_sha256.setdefault(row["sha256"], []).append(row)
-            self.sizes.add(row["bytes"])
+            rows = rows.sort_by([("landed_at", "descending")]).combine_chunks()
+        self.roots = pc.unique(rows["root"]).to_pylist()
+        self.sizes = set(pc.unique(rows["bytes"]).to_pylist())
+        self._done = rows
+        for index, sha256 in enumerate(rows["sha256"].to_pylist()):
+            self._by_sha256.setdefault(sha256, []).append(index)
 
     def made(self, name: str) -> table.Snapshot:
         """Return a raw table as it was read; it is made where there was none."""
@@ -122,7 +130,7 @@ class Ledger:
         Raises:
             SourceError: it was landed with other options.
         """
-        for row in self._by_sha256.get(sha256, ()):
+        for row in map(self._row, self._by_sha256.get(sha256, ())):
             if row["format"] not in FORMATS or (named and named != row["format"]):
                 continue
             if row["format"] in DOCUMENT_FORMATS and row["path"] != path:
@@ -133,6 +141,13 @@ class Ledger:
                 raise self.differ(path, row["options"])
             return None
         return None
+
+    def _row(self, index: int) -> dict[str, Any]:
+        """Return a row of a done file; rows become Python objects block by block, for most are never asked for."""
+        block, place = divmod(index, BLOCK_ROWS)
+        if block not in self._blocks:
+            self._blocks[block] = self._done.slice(block * BLOCK_ROWS, BLOCK_ROWS).to_pylist()
+        return self._blocks[block][place]
 
     def differ(self, path: str, before: str) -> SourceError:
         """Say that records are there with other facts.

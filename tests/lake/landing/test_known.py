@@ -123,6 +123,7 @@ def landed(folder: Path, home: Path, step: Step) -> Summary | None:
     with ExitStack() as stack:
         stack.enter_context(patch("lake.storage.parquet.GROUP_ROWS", step.group_rows))
         stack.enter_context(patch("lake.storage.key_index.MAX_GROUPS", (1 << 16) * step.has_index))
+        stack.enter_context(patch("lake.landing.ledger.BLOCK_ROWS", 2))
         stack.enter_context(patch("lake.storage.compact.AT_LEAST", step.join_at))
         stack.enter_context(patch("lake.landing.loader.LOOKUP_BYTES", step.lookup_bytes))
         try:

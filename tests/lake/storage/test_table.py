@@ -57,16 +57,19 @@ def test_written_files_are_invisible_until_they_are_committed(tmp_path: Path) ->
     assert (stats["minValues"]["row_id"], stats["maxValues"]["row_id"], stats["nullCount"]["row_id"]) == ("a", "b", 0)
 
 
+SOURCES = st.text("ab\uffff\U0001f600", max_size=4) | st.sampled_from(["a" * 64, "b" * 65, "\U0001f600" * 17])
+
+
 @settings(max_examples=examples(30))
 @given(
-    commits=st.lists(st.lists(st.text("ab\uffff\U0001f600", max_size=40), min_size=1, max_size=4), max_size=8),
+    commits=st.lists(st.lists(SOURCES, min_size=1, max_size=4), max_size=8),
     values=st.lists(st.text("ab\uffff\U0001f600", max_size=3), max_size=4),
     joined=st.booleans(),
 )
 def test_files_that_statistics_exclude_hold_none_of_the_values(
     tmp_path_factory: pytest.TempPathFactory, commits: list[list[str]], values: list[str], joined: bool
 ) -> None:
-    """Texts of up to 160 bytes: the statistics of long ones are left out of the log."""
+    """Statistics of texts above 64 bytes are left out of the log."""
     schema = pa.schema([pa.field("source", pa.string(), nullable=False)])
     uri = str(tmp_path_factory.mktemp("t"))
     state = table.create(uri, schema)
