@@ -7,8 +7,8 @@ tables (another clone), 0.1 % and 1 % more chats, the licence of 1 % amended, a 
 IFEval's 541 items. The chats are made up: GPTeacher's sentences, drawn anew for each turn (seeded), and one in a
 hundred repeats an earlier one. Measured are processor seconds and the peak memory of `lake build` and all that it
 starts. With several sizes the last table gives what a row of the lake costs a build that has nothing to do with it.
-Each share has a bar at the largest size; exits 1 where one is missed, and, with --verify, where a table differs from
-that of a build of everything.
+Each share has a bar from 1,000,000 chats on (dbt's start and tests are most of what a small lake costs); exits 1 where
+one is missed, and, with --verify, where a table differs from that of a build of everything.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from lake.storage.refs import Refs
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("LAKEWRIGHT_DATA", ROOT.parent / "shared" / "data"))
 BARS = {"nothing new": 10, "+1 %": 15, "licence of 1 %": 15, "threshold": 12, "new suite": 45}
+BARS_FROM = 1_000_000
 LAKE = [sys.executable, "-c", "from lake.cli import main; main()"]
 
 
@@ -165,7 +166,7 @@ def main() -> int:
                 f"| {name} | {cost.seconds:.1f} | {share:.0f} | {bar or ''} | {cost.megabytes:.0f} | {cost.written:,} |"
             )
             print(shown, flush=True)
-            if bar and share > bar and rows == max(arguments.rows):
+            if bar and share > bar and rows >= BARS_FROM:
                 missed.append(f"{name} at {rows:,}: {share:.1f} %, expected {bar} % at most")
     if len(found) > 1:
         small, large = min(found), max(found)
