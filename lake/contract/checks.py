@@ -202,6 +202,7 @@ def _counts_rows(query: str) -> bool:
         kinds.count("SELECT_NODE") == kinds.count("BASE_TABLE") == 1
         and not {"SUBQUERY", "WINDOW", "JOIN", "SET_OPERATION_NODE", "TABLE_FUNCTION"}.intersection(kinds)
         and aggregates == ["count_star"]
+        and not any(node.get("group_expressions") for node in nodes)
     )
 
 

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,19 +77,17 @@ def extend(
     lake = read_base(session)
     assert lake is not None, "the dbt plugin notes the lake when it opens the workspace"
     base = create(_uri(lake[0], kernel), stored(kernel))
-    if scope is not None:
-        session.execute(f"set variable lake_scope = {literal(scope)}")
-    question = _find_missing(session, kernel, wanted, base)
+    with _restricted(session, scope):
+        question = _find_missing(session, kernel, wanted, base)
+        if question.missing:
+            prepared = () if kernel.prepare is None or context is None else (kernel.prepare(context.to_arrow_table()),)
+            run = functools.partial(_checked, kernel, prepared)
+            results = _compute(kernel, run, _inputs(session, kernel, question))
+            with progress(f"memo {kernel.name}", question.missing) as show:
+                base = _store(base, kernel, results, show)
     total, missing = question.total, question.missing
-    if missing:
-        prepared = () if kernel.prepare is None or context is None else (kernel.prepare(context.to_arrow_table()),)
-        run = functools.partial(_checked, kernel, prepared)
-        results = _compute(kernel, run, _inputs(session, kernel, question))
-        with progress(f"memo {kernel.name}", missing) as show:
-            base = _store(base, kernel, results, show)
     session.execute("drop table memo_missing")
     session.execute("drop table if exists memo_asked")
-    session.execute("reset variable lake_scope")
     session.execute(create_view(identifier("memo", kernel.name), stored(kernel), base))
     return session.sql(
         f"select {literal(kernel.name)} as kernel, {literal(fingerprint(kernel))} as fingerprint, "
@@ -144,6 +143,17 @@ class _Question:
     total: int
     missing: int
     is_unique: bool
+
+
+@contextmanager
+def _restricted(session: duckdb.DuckDBPyConnection, scope: str | None) -> Iterator[None]:
+    """Let staging see the records of a scope alone; dbt goes on with the connection, also after an error."""
+    if scope is not None:
+        session.execute(f"set variable lake_scope = {literal(scope)}")
+    try:
+        yield
+    finally:
+        session.execute("reset variable lake_scope")
 
 
 def _find_missing(session: duckdb.DuckDBPyConnection, kernel: Kernel, asked: str, base: Snapshot) -> _Question:

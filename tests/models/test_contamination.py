@@ -95,6 +95,30 @@ def test_a_new_text_meets_the_old_benchmark_and_a_new_benchmark_the_old_texts(
     assert lake.rows("select distinct len(scanned) from memo.contamination order by all") == [(1,), (3,)]
 
 
+def test_a_text_meets_more_suites_than_a_set_of_bits_holds(tmp_path: Path) -> None:
+    lake = DbtLake(tmp_path)
+    quiz = tmp_path / "quiz"
+    quiz.mkdir()
+    asked = [
+        f"Who of the {number} sailors of ship number {number} has never seen a lighthouse at night?"
+        for number in range(130)
+    ]
+    for number, question in enumerate(asked):  # a file of a suite nobody registered is a split of its own
+        (quiz / f"part{number:03d}.jsonl").write_text(json.dumps({"question": question, "answer": "all"}) + "\n")
+    lake.land(quiz, "benchmark", "quiz")
+    for number, question in enumerate(
+        (asked[0], asked[129], "Nobody asks anything here, and so there is no hit at all.")
+    ):
+        (tmp_path / f"page{number}.md").write_text(f"A page.\n\n{question}\n", "utf-8")
+        lake.land(tmp_path / f"page{number}.md", "web", f"page{number}", root=tmp_path)
+    lake.dbt("build")
+    assert lake.rows("select count(*) from contamination_suites") == [(130,)]
+    searched = "select text_hash, unnest(scanned) as suite from memo.contamination"
+    assert lake.rows(f"select count(distinct suite), count(*) from ({searched}) group by text_hash") == [(130, 130)] * 3
+    hits = "select distinct source, split from contamination_hits join examples using (example_id) order by all"
+    assert lake.rows(hits.replace("split", "contamination_hits.split")) == [("page0", "part000"), ("page1", "part129")]
+
+
 def records(lake: DbtLake, source: str, kind: str) -> dict[str, Any]:
     query = f"select record_id, payload from raw.{kind} where source = '{source}'"
     return dict(lake.rows(query))
